@@ -1,0 +1,88 @@
+"""Verifying: the copies at hand against the manifest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from squentropy.data.directories import find
+from squentropy.data.download import sha256_of
+from squentropy.data.errors import DataError, WrongHashError
+from squentropy.data.load import find_copy, load_tabular
+from squentropy.data.manifest import DataSet
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What checking one data set found.
+
+    Attributes:
+        name: The data set.
+        status: ``right``, ``wrong``, ``unknown`` (read without fault, but there is no hash to compare with) or
+            ``missing``.
+        detail: What is wrong, or where to get what is missing.
+    """
+
+    name: str
+    status: str
+    detail: str = ""
+
+
+def is_at_hand(data_set: DataSet, data_dir: Path | None = None) -> bool:
+    """Whether there is a copy of a data set, right or wrong.
+
+    Example:
+        >>> from squentropy.data import MANIFEST
+        >>> is_at_hand(MANIFEST["sklearn/iris"])
+        True
+    """
+    if data_set.collection == "sklearn":
+        return True
+    if data_set.collection == "uci121":
+        return find_copy(data_set, data_dir) is not None
+    return bool(_files_at_hand(data_set, data_dir))
+
+
+def verify(data_set: DataSet, data_dir: Path | None = None) -> Verdict:
+    """Check a data set: the values of a tabular one, the files of any other.
+
+    Example:
+        >>> from squentropy.data import MANIFEST
+        >>> verify(MANIFEST["sklearn/iris"]).status
+        'right'
+    """
+    if not is_at_hand(data_set, data_dir):
+        return Verdict(data_set.name, "missing", data_set.source)
+    known = True
+    try:
+        if data_set.collection in ("sklearn", "uci121"):
+            load_tabular(data_set.name, data_dir)
+            known = data_set.content_sha256 is not None or _is_compact(data_set, data_dir)
+        else:
+            for path, copy in _files_at_hand(data_set, data_dir).items():
+                _check_file(data_set, path, copy)
+    except DataError as error:
+        return Verdict(data_set.name, "wrong", str(error))
+    return Verdict(data_set.name, "right" if known else "unknown")
+
+
+def _is_compact(data_set: DataSet, data_dir: Path | None) -> bool:
+    copy = find_copy(data_set, data_dir)
+    return copy is not None and copy.suffix == ".npz"
+
+
+def _files_at_hand(data_set: DataSet, data_dir: Path | None) -> dict[str, Path]:
+    """The files of the first form of which all are there, by their path in the manifest."""
+    for form in dict.fromkeys(file.form for file in data_set.files):
+        wanted = [file.path for file in data_set.files if file.form == form]
+        found = {path: copy for path in wanted if (copy := find(path, data_dir))}
+        if len(found) == len(wanted):
+            return found
+    return {}
+
+
+def _check_file(data_set: DataSet, path: str, copy: Path) -> None:
+    expected = [file.sha256 for file in data_set.files if file.path == path]
+    found = sha256_of(copy)
+    if found not in expected:
+        raise WrongHashError(f"{copy} has SHA-256 {found}, the manifest says {' or '.join(map(str, expected))}")
