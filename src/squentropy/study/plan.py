@@ -37,8 +37,9 @@ def plan(tasks: Iterable[Task], losses: Iterable[LossSpec | str], seeds: int | I
     runs = []
     for task, loss in product(tasks, given):
         recipe = task.recipe(scale)
-        settled = LossSpec(loss.name, {**recipe.parameters_for(loss.name), **loss.parameters})
-        runs += [Run(task.name, scale, settled, seed, recipe.for_loss(loss.name)) for seed in seed_list]
+        settled_loss = LossSpec(loss.name, {**recipe.parameters_for(loss.name), **loss.parameters})
+        settled_recipe = recipe.for_loss(loss.name)
+        runs += [Run(task.name, scale, settled_loss, seed, settled_recipe) for seed in seed_list]
     return runs
 
 

@@ -5,7 +5,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
-from squentropy.study.canonical import Json, Settings, plain
+from squentropy.study.canonical import Json, Settings, canonical_json, plain
 
 SCHEDULES = ("constant", "cosine", "linear", "step", "inverse_sqrt")
 PRECISIONS = ("32-true", "16-mixed", "bf16-mixed", "64-true")
@@ -100,11 +100,12 @@ class Recipe:
         return {each.name: plain(getattr(self, each.name)) for each in fields(self)}
 
     @cached_property
-    def identity(self) -> dict[str, Json]:
-        """The settings that differ from the defaults: a setting added later leaves the ids of old runs alone."""
+    def identity(self) -> str:
+        """The canonical JSON of what differs from the defaults: a setting added later leaves old runs their ids."""
         settings = self.to_json()
-        return {each.name: settings[each.name] for each in fields(self) if getattr(self, each.name) != _default(each)}
+        return canonical_json({each.name: settings[each.name] for each in fields(self) if not _is_default(self, each)})
 
 
-def _default(each: Field[Any]) -> object:
-    return each.default if each.default is not MISSING else Settings()
+def _is_default(recipe: Recipe, each: Field[Any]) -> bool:
+    default = Settings() if each.default is MISSING else each.default
+    return bool(getattr(recipe, each.name) == default)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 
 from torch import Tensor
 
@@ -63,6 +63,11 @@ class LossSpec:
         """Returns name and parameters as one flat mapping, as records hold them."""
         return {"name": self.name, **{key: plain(value) for key, value in self.parameters.items()}}
 
+    @cached_property
+    def identity(self) -> str:
+        """The canonical JSON of name and parameters."""
+        return canonical_json(self.to_json())
+
     def __str__(self) -> str:
         settings = ",".join(f"{key}={json.dumps(plain(value))}" for key, value in self.parameters.items())
         return f"{self.name}:{settings}" if settings else self.name
@@ -100,10 +105,11 @@ class Run:
     @cached_property
     def run_id(self) -> str:
         """The first 16 hexadecimal digits of the SHA-256 of the run's canonical JSON."""
-        loss, recipe = _canonical_parts(self.loss, self.recipe)
-        task, scale, seed = canonical_json(self.task), canonical_json(self.scale), canonical_json(self.seed)
         # The keys in sorted order, so that this is the canonical JSON of the whole.
-        text = f'{{"loss":{loss},"recipe":{recipe},"scale":{scale},"seed":{seed},"task":{task}}}'
+        text = (
+            f'{{"loss":{self.loss.identity},"recipe":{self.recipe.identity},"scale":{json.dumps(self.scale)},'
+            f'"seed":{self.seed},"task":{json.dumps(self.task)}}}'
+        )
         return digest(text)[:16]
 
     def to_json(self) -> dict[str, Json]:
@@ -115,8 +121,3 @@ class Run:
             "seed": self.seed,
             "recipe": self.recipe.to_json(),
         }
-
-
-@lru_cache(maxsize=4096)
-def _canonical_parts(loss: LossSpec, recipe: Recipe) -> tuple[str, str]:
-    return canonical_json(loss.to_json()), canonical_json(recipe.identity)
