@@ -33,6 +33,8 @@ def make_app() -> "typer.Typer":
     """Return the program with all its commands, whose modules import what is heavy only when they run."""
     import typer
 
+    from squentropy.data.command import data_app
+
     app = typer.Typer(
         no_args_is_help=True,
         add_completion=False,
@@ -52,4 +54,5 @@ def make_app() -> "typer.Typer":
     ) -> None:
         pass
 
+    app.add_typer(data_app, name="data")
     return app
