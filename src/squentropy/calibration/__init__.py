@@ -1,0 +1,3 @@
+"""How far probabilities can be trusted."""
+
+from squentropy.calibration.bins import CalibrationBins

@@ -1,0 +1,59 @@
+"""Exact sums: fixed-point integers, so that neither order nor grouping can change a bit.
+
+A sum is an integer in units of 2^-72, held as words of 36 bits. Every float32 above 4e-15 and every float64 above 2e-6
+is a whole number of these units; what is smaller is rounded down to one, sample by sample.
+"""
+
+import torch
+from torch import Tensor
+
+FRACTION_BITS = 72
+WORD_BITS = 36
+# Six words hold 2^64 samples with squared weights of 2^72.
+N_WORDS = 6
+# One addition to a word may bring this many values of up to 2^36, and stays exact in float64.
+MOST_VALUES = 2**17
+# So many additions may follow one another before `carry`: 2^9 of at most 2^53 each stay below 2^63.
+ADDITIONS_BEFORE_CARRY = 2**9
+# The word that counts whole numbers.
+ONES = FRACTION_BITS // WORD_BITS
+
+
+def add_cells(words: Tensor, cell: Tensor, value: Tensor) -> None:
+    """Add values to the sums of the cells that they fall into.
+
+    Args:
+        words: Sums (n_cells, 6) int64, changed in place.
+        cell: Cell (n,) int64 of each value, with n <= 2^17 a cell.
+        value: Values (n,) float64 in 0..2^72.
+    """
+    n_cells, rest, largest = words.shape[0], value, float(value.max())
+    for word in range(ONES + 1, -1, -1):
+        exponent = WORD_BITS * word - FRACTION_BITS
+        # A word may hold 2^36 itself, so what is no more than this word's unit can be left to the next one.
+        if largest <= 2.0**exponent and word > 0:
+            continue
+        part = (rest * 2.0**-exponent).floor_()
+        words[:, word] += value.new_zeros(n_cells).scatter_add_(0, cell, part).long()
+        rest = rest - part * 2.0**exponent
+        largest = float(rest.max())
+        if largest == 0:
+            return
+
+
+def carry(words: Tensor) -> None:
+    """Bring every word (..., 6) but the last below 2^36, in place, without changing the sums."""
+    for i in range(N_WORDS - 1):
+        words[..., i + 1] += words[..., i] >> WORD_BITS
+        words[..., i] &= (1 << WORD_BITS) - 1
+
+
+def to_words(sums: tuple[int, ...]) -> Tensor:
+    """Integers as words (len(sums), 6) int64; those of 2^27 processes may be added before `from_words`."""
+    mask = (1 << WORD_BITS) - 1
+    return torch.tensor([[(total >> WORD_BITS * i) & mask for i in range(N_WORDS)] for total in sums])
+
+
+def from_words(words: Tensor) -> tuple[int, ...]:
+    """The integers of `to_words`, or the sums of several."""
+    return tuple(sum(word << WORD_BITS * i for i, word in enumerate(row)) for row in words.tolist())
