@@ -8,7 +8,7 @@ from typing import Any
 from squentropy.study.canonical import Json, Settings, canonical_json, plain
 
 SCHEDULES = ("constant", "cosine", "linear", "step", "inverse_sqrt")
-PRECISIONS = ("32-true", "16-mixed", "bf16-mixed", "64-true")
+PRECISIONS = ("32-true", "bf16-mixed", "64-true")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class Recipe:
         warmup_steps: Optimiser steps of linear warm-up.
         accumulate: Parts that a batch is computed in, for models that do not fit otherwise.
         clip_norm: Largest norm of the gradient of all parameters together; None leaves it alone.
-        precision: "32-true", "16-mixed", "bf16-mixed" or "64-true", as in lightning-fabric.
+        precision: "32-true", "bf16-mixed" or "64-true", as in lightning-fabric.
         evaluate_every: Epochs between evaluations on the test part; the last epoch is always evaluated.
         loss_weight: Factor of the loss where the model adds a term of its own beside it.
         loss_parameters: The paper's parameters for each loss, `{"rescaled_square": {"t": 1, "M": 5}}`.

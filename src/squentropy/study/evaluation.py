@@ -1,0 +1,107 @@
+"""What a model scores on the test part, gathered batch by batch."""
+
+from collections.abc import Mapping
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from squentropy.calibration import CalibrationBins, ece
+from squentropy.study.recipe import Recipe
+from squentropy.study.samples import Batch, Data
+from squentropy.study.task import Score, Task
+
+IGNORED = -100
+N_BINS = 10  # as in the paper
+
+
+class Evaluation:
+    """Accuracy, ECE, negative log-likelihood and a task's own scores over all rows that are not ignored.
+
+    Args:
+        scores: Metrics that are means over rows, by name.
+        keep: Whether to keep the logits.
+
+    Example:
+        >>> evaluation = Evaluation()
+        >>> evaluation.add(torch.tensor([[5.0, 0.0], [5.0, 0.0]]), torch.tensor([0, 1]))
+        >>> evaluation.metrics()["accuracy"]
+        0.5
+    """
+
+    def __init__(self, scores: Mapping[str, Score] | None = None, keep: bool = False) -> None:
+        self._scores = {"accuracy": _is_correct, "nll": _negative_log_likelihood, **(scores or {})}
+        self._sums = dict.fromkeys(self._scores, 0.0)
+        self._rows = 0
+        self._bins: CalibrationBins | None = None
+        self._keep = keep
+        self._kept: list[tuple[Tensor, Tensor]] = []
+
+    def add(self, logits: Tensor, target: Tensor) -> None:
+        """Takes in the logits (N, C) and classes (N,) of a batch."""
+        if (target == IGNORED).any():
+            logits, target = logits[target != IGNORED], target[target != IGNORED]
+        logits = logits.float()
+        for name, score in self._scores.items():
+            self._sums[name] += float(score(logits, target).double().sum())
+        bins = CalibrationBins.from_logits(logits, target, n_bins=N_BINS)
+        self._bins = bins if self._bins is None else self._bins + bins
+        self._rows += len(target)
+        if self._keep:
+            self._kept.append((logits.cpu(), target.cpu()))
+
+    def metrics(self) -> dict[str, float]:
+        """Returns the metrics over all that was taken in."""
+        if self._bins is None:
+            raise ValueError("the test part gave no rows: check what `test_batches` yields and what is ignored")
+        return {**{name: total / self._rows for name, total in self._sums.items()}, "ece": float(ece(self._bins))}
+
+    def predictions(self) -> tuple[Tensor, Tensor] | None:
+        """Returns all logits (N, C) and classes (N,), if they were kept."""
+        if not self._kept:
+            return None
+        logits, target = zip(*self._kept, strict=True)
+        return torch.cat(logits), torch.cat(target)
+
+
+def _is_correct(logits: Tensor, target: Tensor) -> Tensor:
+    return logits.argmax(dim=1) == target
+
+
+def _negative_log_likelihood(logits: Tensor, target: Tensor) -> Tensor:
+    return F.cross_entropy(logits, target, reduction="none")
+
+
+def evaluate(model: nn.Module, task: Task, data: Data, recipe: Recipe) -> tuple[dict[str, float], Evaluation]:
+    """Evaluates a model on the test part of its data.
+
+    Returns:
+        All metrics of the task, and the evaluation with the logits if the task keeps them.
+    """
+    was_training = model.training
+    model.eval()
+    evaluation = Evaluation(task.scores, keep=task.keep_predictions)
+    device = next(model.parameters()).device
+    carried = None
+    with torch.no_grad():
+        for batch in data.test_batches(recipe):
+            outputs = task.forward(model, to_device(batch, device), carried)
+            evaluation.add(outputs.logits, outputs.target)
+            carried = outputs.carried
+        measured = {} if task.measure is None else task.measure(model, data, recipe)
+    model.train(was_training)
+    return {**evaluation.metrics(), **measured}, evaluation
+
+
+def to_device(batch: Batch, device: torch.device) -> Batch:
+    """Moves all tensors of a batch, however it is nested."""
+    if device.type == "cpu":
+        return batch
+    from lightning_fabric.utilities import move_data_to_device
+
+    return move_data_to_device(batch, device)
+
+
+def last_layer_norm(model: nn.Module) -> float | None:
+    """Returns the Frobenius norm of the weights of the last linear layer (the paper's Figure 4), without bias."""
+    linear = [module for module in model.modules() if isinstance(module, nn.Linear)]
+    return float(linear[-1].weight.detach().norm()) if linear else None

@@ -1,0 +1,68 @@
+"""The tasks: one file for each domain, and here the one list of them all."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from squentropy.study import Task
+from squentropy.tasks.embedded import BREAST_CANCER, DIGITS, IRIS, WINE
+from squentropy.tasks.spiral import SPIRAL
+
+__all__ = ["EMBEDDED", "TASKS", "find_task", "select_tasks"]
+
+TASKS: dict[str, Task] = {task.name: task for task in (IRIS, WINE, BREAST_CANCER, DIGITS, SPIRAL)}
+"""All tasks by name; `group/name` belongs to a group that can be named as a whole."""
+
+EMBEDDED = ("iris", "wine", "breast_cancer", "digits", "spiral")
+"""Names of the tasks that need no data but what is installed with the package."""
+
+
+def find_task(name: str) -> Task:
+    """Returns the task of a name.
+
+    Raises:
+        ValueError: If there is none; the message says which names are like it.
+
+    Example:
+        >>> find_task("spiral").paper_row
+        'Figure 3'
+    """
+    try:
+        return TASKS[name]
+    except KeyError:
+        raise ValueError(_unknown(name)) from None
+
+
+def select_tasks(names: Iterable[str]) -> list[Task]:
+    """Returns the tasks with these names; a group stands for all its tasks, no name for the embedded ones.
+
+    Example:
+        >>> [task.name for task in select_tasks(["wine", "iris", "wine"])]
+        ['wine', 'iris']
+        >>> [task.name for task in select_tasks([])]
+        ['iris', 'wine', 'breast_cancer', 'digits', 'spiral']
+    """
+    chosen: dict[str, Task] = {}
+    for name in list(names) or EMBEDDED:
+        found = {task.name: task for task in TASKS.values() if name in (task.name, group_of(task.name))}
+        if not found:
+            raise ValueError(_unknown(name))
+        chosen |= found
+    return list(chosen.values())
+
+
+def group_of(name: str) -> str | None:
+    """Returns the group of a task, the part of its name before the slash, or None.
+
+    Example:
+        >>> group_of("tabular121/iris"), group_of("iris")
+        ('tabular121', None)
+    """
+    group, slash, _ = name.partition("/")
+    return group if slash else None
+
+
+def _unknown(name: str) -> str:
+    names = {*TASKS, *filter(None, map(group_of, TASKS))}
+    close = get_close_matches(name, sorted(names), cutoff=0.5)
+    hint = f"did you mean {' or '.join(map(repr, close))}? " if close else ""
+    return f"no task {name!r}: {hint}`squentropy tasks` lists them all"
