@@ -1,6 +1,7 @@
 """What a model scores on the test part, gathered batch by batch."""
 
 from collections.abc import Mapping
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
