@@ -77,7 +77,9 @@ def equal_mass_edges(stream: Iterable[Scored], n_bins: int) -> Edges:
     n_samples = sum(part.confidence.shape[1] for part in scored)
     if not 1 <= n_bins <= n_samples:
         raise ValueError(f"n_bins must be in 1..{n_samples}, the number of samples that count, got {n_bins}")
-    weight = torch.cat([torch.ones(part.confidence.shape[1]) if part.weight is None else part.weight for part in scored])
+    weight = torch.cat(
+        [torch.ones(part.confidence.shape[1]) if part.weight is None else part.weight for part in scored]
+    )
     return tuple(_quantiles(row, weight.to(row), n_bins) for row in torch.cat([part.confidence for part in scored], 1))
 
 
@@ -108,8 +110,8 @@ def bin_finder(edges: Edges) -> Callable[[Tensor], Tensor]:
     def among_equal_widths(confidence: Tensor) -> Tensor:
         # ceil(n c) - 1, which rounding may put one off; k / n is the very edge that decides.
         k = (confidence * n_bins).ceil_().sub_(1)
-        k -= k / n_bins >= confidence
-        k += (k + 1).div_(n_bins) < confidence
+        k -= (k / n_bins >= confidence).to(k)
+        k += ((k + 1).div_(n_bins) < confidence).to(k)
         return k.clamp_(0).long()
 
     def among_any(confidence: Tensor) -> Tensor:

@@ -21,8 +21,9 @@ from squentropy.calibration.binning import (
     equal_width_edges,
     exact_sums,
     own_edges,
+    scored_events,
+    scored_predictions,
 )
-from squentropy.calibration.blocks import BLOCK_ELEMENTS, blocks
 from squentropy.calibration.checks import check_confidences
 from squentropy.calibration.fixed_point import from_words, to_words
 
@@ -105,7 +106,7 @@ class CalibrationBins:
             >>> CalibrationBins.from_probabilities(probs, torch.tensor([0, 0]), n_bins=2).count
             array([0, 2])
         """
-        stream = partial(_scored, probs, target, weight, ignore_index, logits=False, class_wise=class_wise)
+        stream = partial(scored_predictions, probs, target, weight, ignore_index, logits=False, class_wise=class_wise)
         return cls._of(stream, n_bins, binning, edges, probs.shape[1] if class_wise else None)
 
     @classmethod
@@ -141,7 +142,7 @@ class CalibrationBins:
             >>> CalibrationBins.from_logits(logits, torch.tensor([0, 1]), n_bins=2).count
             array([1, 1])
         """
-        stream = partial(_scored, logits, target, weight, ignore_index, logits=True, class_wise=class_wise)
+        stream = partial(scored_predictions, logits, target, weight, ignore_index, logits=True, class_wise=class_wise)
         return cls._of(stream, n_bins, binning, edges, logits.shape[1] if class_wise else None)
 
     @classmethod
@@ -169,12 +170,12 @@ class CalibrationBins:
             The bins.
 
         Example:
-            >>> bins = CalibrationBins.from_confidences(torch.tensor([0.0, 0.5, 1.0]), torch.tensor([0, 1, 1]), n_bins=2)
-            >>> bins.accuracy
+            >>> probability, label = torch.tensor([0.0, 0.5, 1.0]), torch.tensor([0, 1, 1])
+            >>> CalibrationBins.from_confidences(probability, label, n_bins=2).accuracy
             array([0.5, 1. ])
         """
         check_confidences(confidence, correct, weight)
-        return cls._of(partial(_slices, confidence, correct, weight), n_bins, binning, edges, None)
+        return cls._of(partial(scored_events, confidence, correct, weight), n_bins, binning, edges, None)
 
     @classmethod
     def empty(
@@ -215,7 +216,7 @@ class CalibrationBins:
         if binning not in ("equal_width", "equal_mass"):
             raise ValueError(f"binning must be 'equal_width' or 'equal_mass', got {binning!r}")
         if binning == "equal_mass" and edges is None:
-            edges = _equal_mass(list(stream()), n_bins)
+            edges = equal_mass_edges(stream(), n_bins)
         empty = cls.empty(n_bins, edges=edges, num_classes=num_classes)
         return empty._with_sums(exact_sums(stream(), empty.boundaries))
 
@@ -228,16 +229,14 @@ class CalibrationBins:
                 f"bins to be merged must have the same edges, got {self._summary()} and {other._summary()}: "
                 "pass edges=bins.edges when making the second"
             )
-        return self._with_sums(
-            [tuple(map(add, a, b)) for a, b in zip(self.sum_rows(), other.sum_rows(), strict=True)]
-        )
+        return self._with_sums([tuple(map(add, a, b)) for a, b in zip(self.sum_rows(), other.sum_rows(), strict=True)])
 
     def sum_rows(self) -> list[tuple[int, ...]]:
         """The five rows of integers, in the order of the attributes."""
         return [getattr(self, name) for name in _SUMS]
 
     def _with_sums(self, rows: Iterable[Iterable[int]]) -> CalibrationBins:
-        return replace(self, **{name: tuple(row) for name, row in zip(_SUMS, rows, strict=True)})
+        return CalibrationBins(self.boundaries, self.class_wise, *map(tuple, rows))
 
     def _summary(self) -> str:
         kind = f"{len(self.boundaries)} classes x " if self.class_wise else ""
@@ -262,8 +261,8 @@ class CalibrationBins:
         distributed.all_reduce(extremes, distributed.ReduceOp.MAX, group)
         if not torch.equal(extremes[: len(edges)], -extremes[len(edges) :]):
             raise ValueError(
-                f"bins to be merged must have the same edges in every process, got other ones than these {self._summary()}: "
-                "pass the same n_bins or edges everywhere"
+                "bins to be merged must have the same edges in every process, got other ones than these "
+                f"{self._summary()}: pass the same n_bins or edges everywhere"
             )
         rows = self.sum_rows()
         words = torch.stack([to_words(row) for row in rows]).to(device)
@@ -340,44 +339,6 @@ class CalibrationBins:
 
     def _shaped(self, values: NDArray[_Number]) -> NDArray[_Number]:
         return values.reshape(len(self.boundaries), -1) if self.class_wise else values.reshape(-1)
-
-
-def _scored(
-    scores: Tensor,
-    target: Tensor,
-    weight: Tensor | None,
-    ignore_index: int,
-    *,
-    logits: bool,
-    class_wise: bool,
-) -> Iterator[Scored]:
-    for block in blocks(scores, target, weight, ignore_index, logits=logits):
-        if class_wise:
-            yield Scored(block.probabilities(), block.labels(), block.weight)
-        else:
-            confidence, correct = block.top_label()
-            yield Scored(confidence[None], correct[None], block.weight)
-
-
-def _slices(confidence: Tensor, correct: Tensor, weight: Tensor | None) -> Iterator[Scored]:
-    for start in range(0, confidence.shape[0], BLOCK_ELEMENTS):
-        rows = slice(start, start + BLOCK_ELEMENTS)
-        values, outcomes = confidence[rows].detach().double(), correct[rows].detach().double()
-        weights = None if weight is None else weight[rows].detach().double()
-        if weights is not None:
-            kept = weights > 0
-            values, outcomes, weights = values[kept], outcomes[kept], weights[kept]
-        if values.numel():
-            yield Scored(values[None], outcomes[None], weights)
-
-
-def _equal_mass(scored: list[Scored], n_bins: int) -> Edges:
-    if not scored:
-        raise ValueError("equal-mass edges need at least one sample that is not ignored")
-    confidence = torch.cat([part.confidence for part in scored], dim=1)
-    weights = [part.weight for part in scored if part.weight is not None]
-    weight = torch.cat(weights) if weights else None
-    return tuple(equal_mass_edges(row, weight, n_bins) for row in confidence)
 
 
 _SUMS = [field.name for field in fields(CalibrationBins)[2:]]

@@ -180,7 +180,8 @@ class _Where:
         row = f"row {self.start + column // self.positions}"
         if not self.space:
             return row
-        rest, position = self.offset + column % self.positions, []
+        rest = self.offset + column % self.positions
+        position: list[int] = []
         for size in reversed(self.space):
             rest, i = divmod(rest, size)
             position.insert(0, i)

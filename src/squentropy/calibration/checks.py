@@ -21,8 +21,7 @@ def check_shapes(scores: Tensor, target: Tensor, weight: Tensor | None) -> None:
             raise TypeError(f"{name} must be a tensor, got {type(value).__name__}: use torch.as_tensor")
     if scores.dtype not in ROW_SUM_TOLERANCE:
         raise TypeError(
-            f"predictions must be float16, bfloat16, float32 or float64, got {scores.dtype}: "
-            "pass scores, not classes"
+            f"predictions must be float16, bfloat16, float32 or float64, got {scores.dtype}: pass scores, not classes"
         )
     shape = tuple(scores.shape)
     if scores.ndim < 2:
@@ -38,8 +37,7 @@ def check_shapes(scores: Tensor, target: Tensor, weight: Tensor | None) -> None:
     if tuple(target.shape) != expected:
         kind = "probabilities" if target.is_floating_point() else "class indices"
         raise ValueError(
-            f"target of {kind} must have shape {expected} for predictions of shape {shape}, "
-            f"got {tuple(target.shape)}"
+            f"target of {kind} must have shape {expected} for predictions of shape {shape}, got {tuple(target.shape)}"
         )
     if weight is not None and tuple(weight.shape) != sample_shape:
         raise ValueError(f"weight must have one value a sample, shape {sample_shape}, got {tuple(weight.shape)}")
