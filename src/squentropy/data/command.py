@@ -25,6 +25,7 @@ from squentropy.data.fetch import fetch
 from squentropy.data.manifest import DataFile, DataSet, select
 from squentropy.data.verify import is_at_hand, verify
 
+_WIDE = 110  # columns of a terminal that have room for licences
 _STYLES = {"right": "green", "wrong": "bold red", "unknown": "yellow", "missing": "dim"}
 
 Names = Annotated[list[str] | None, typer.Argument(help="Data sets or collections, such as mnist or uci121.")]
@@ -37,9 +38,9 @@ data_app = typer.Typer(no_args_is_help=True, help="List, check and download data
 def list_sets(
     names: Names = None,
     data_dir: DataDir = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON, with every column of the manifest.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON, with sources, files and hashes.")] = False,
 ) -> None:
-    """Show the data sets with size and licence, and whether they are at hand.
+    """Show the data sets with size and, in a wide terminal, licence, and whether they are at hand.
 
     Example: `squentropy data list sklearn`
     """
@@ -47,17 +48,20 @@ def list_sets(
     if as_json:
         print(json.dumps([_entry(data_set, at_hand) for data_set, at_hand in found], indent=1))
         return
-    table = Table("data set", "at hand", box=None, header_style="bold")
+    console = Console()
+    is_wide = console.width >= _WIDE
+    table = Table(box=None, header_style="bold")
+    table.add_column("data set", no_wrap=True)
+    table.add_column("here")
     for heading in ("rows", "features", "classes"):
-        table.add_column(heading, justify="right")
-    table.add_column("licence or terms", max_width=30, no_wrap=True)
-    table.add_column("source", overflow="fold", style="dim")
+        table.add_column(heading, justify="right", no_wrap=True)
+    if is_wide:
+        table.add_column("licence or terms", no_wrap=True)
     for data_set, at_hand in found:
         rows = f"{data_set.rows:,}" + (f" + {data_set.test_rows:,}" if data_set.test_rows else "")
         size = [rows, *("" if count is None else f"{count:,}" for count in (data_set.features, data_set.classes))]
         mark = "[green]yes[/]" if at_hand else "no"
-        table.add_row(data_set.name, mark, *size, data_set.licence, data_set.source)
-    console = Console()
+        table.add_row(data_set.name, mark, *size, *([data_set.licence] if is_wide else []))
     console.print(table)
     console.print(f"{sum(at_hand for _, at_hand in found)} of {len(found)} data sets are at hand", highlight=False)
     console.print(f"downloads go to {escape(str(cache_dir()))}", highlight=False, soft_wrap=True)

@@ -38,5 +38,7 @@ def read_compact(content: bytes, *, manifest_name: str, num_classes: int) -> Tab
                 X_test=arrays["X_test"] if has_test else None,
                 y_test=arrays["y_test"] if has_test else None,
             )
-    except (KeyError, EOFError, zipfile.BadZipFile, OSError) as error:
+    except DataError:
+        raise
+    except (KeyError, EOFError, zipfile.BadZipFile, OSError, ValueError) as error:
         raise DataError(f"{manifest_name}: the npz file is damaged or incomplete ({error})") from error
