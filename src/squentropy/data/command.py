@@ -52,7 +52,7 @@ def list_sets(
     is_wide = console.width >= _WIDE
     table = Table(box=None, header_style="bold")
     table.add_column("data set", no_wrap=True)
-    table.add_column("here")
+    table.add_column("here", min_width=4)
     for heading in ("rows", "features", "classes"):
         table.add_column(heading, justify="right", no_wrap=True)
     if is_wide:

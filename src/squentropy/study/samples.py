@@ -93,6 +93,7 @@ class TensorData:
         test: Inputs and classes to test on.
         num_classes: Number of classes, also of those that occur in no row.
         augment: Changes a batch of training inputs, `augment(inputs, generator)`.
+        validation: Inputs and classes held out from training, to fit a temperature on.
 
     Example:
         >>> inputs, target = torch.zeros(10, 2), torch.zeros(10, dtype=torch.int64)
@@ -106,9 +107,10 @@ class TensorData:
     test: Rows
     num_classes: int
     augment: Callable[[Tensor, torch.Generator], Tensor] | None = None
+    validation: Rows | None = None
 
     def __post_init__(self) -> None:
-        for part in ("train", "test"):
+        for part in ("train", "test", "validation") if self.validation else ("train", "test"):
             inputs, target = rows = Rows(*getattr(self, part))
             object.__setattr__(self, part, rows)
             if len(inputs) != len(target) or len(inputs) == 0:
@@ -135,7 +137,7 @@ class TensorData:
     @cached_property
     def sha256(self) -> str:
         """Hash of the name of every tensor type and shape and of all values."""
-        tensors = [tensor.contiguous() for tensor in (*self.train, *self.test)]
+        tensors = [tensor.contiguous() for tensor in (*self.train, *self.test, *(self.validation or ()))]
         shapes = canonical_json([[str(tensor.dtype), list(tensor.shape)] for tensor in tensors])
         values = b"".join(tensor.flatten().view(torch.uint8).numpy().tobytes() for tensor in tensors)
         return digest(shapes.encode() + values)

@@ -2,50 +2,28 @@
 
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import Any
 
-from torch import nn
-
-from squentropy.data import TabularSet, load_tabular
-from squentropy.models import mlp
-from squentropy.study import Recipe, Task, TensorData
+from squentropy.data import TabularSet
+from squentropy.study import Task, TensorData
+from squentropy.tasks import tabular121
 from squentropy.tasks.split import random_split, standardised
 
-# The network and the training of the paper's 121 tables; `small` is shorter.
-PAPER = Recipe(
-    epochs=400,
-    batch_size=64,
-    learning_rate=0.01,
-    optimizer="SGD",
-    optimizer_options={"momentum": 0.9, "weight_decay": 5e-4},
-    evaluate_every=20,
-    loss_parameters={"rescaled_square": {"t": 1, "M": 5}},
-    options={"hidden": [64, 128, 64]},
-)
+# Network and training of the 121 tables; `small` is shorter.
+PAPER = replace(tabular121.PAPER, evaluate_every=20)
 SMALL = replace(PAPER, epochs=60, evaluate_every=5)
-
-
-def _load(scale: str, data_dir: Path | None, *, data_set: str) -> TabularSet:
-    return load_tabular(data_set, data_dir)
 
 
 def _split(table: TabularSet, seed: int) -> TensorData:
     return standardised(random_split(table, seed))
 
 
-def _build(data: TensorData, recipe: Recipe) -> nn.Module:
-    hidden: Any = recipe.options["hidden"]
-    return mlp(data.train.inputs.shape[1], hidden, data.num_classes)
-
-
 def _task(name: str, data_set: str, seconds: float, summary: str) -> Task:
     return Task(
         name=name,
         recipes={"paper": PAPER, "small": SMALL},
-        load=partial(_load, data_set=data_set),
+        load=partial(tabular121.load_table, data_set=data_set),
         split=_split,
-        build=_build,
+        build=tabular121.build_mlp,
         stacked=True,
         data_sets=(data_set,),
         summary=summary,
