@@ -41,7 +41,9 @@ def test_several_pieces_count_together():
     boundary = find_boundary(stripes, half_width=1.5, n_grid=31)
     assert len(boundary.lines) == 3
     assert boundary.length == pytest.approx(9.0)
-    assert boundary.distances(np.array([[-0.6, 0.2], [0.1, 1.0], [1.4, 0.0]])) == pytest.approx([0.4, 0.1, 0.4], abs=2e-3)
+    assert boundary.distances(np.array([[-0.6, 0.2], [0.1, 1.0], [1.4, 0.0]])) == pytest.approx(
+        [0.4, 0.1, 0.4], abs=2e-3
+    )
 
 
 def test_points_on_the_wrong_side_count_as_negative():

@@ -58,7 +58,10 @@ def test_scaling_knows_the_training_part_only():
 
 
 def test_a_constant_feature_stays_finite():
-    train, test = Rows(torch.full((4, 1), 7.0), torch.zeros(4).long()), Rows(torch.full((1, 1), 9.0), torch.zeros(1).long())
+    train, test = (
+        Rows(torch.full((4, 1), 7.0), torch.zeros(4).long()),
+        Rows(torch.full((1, 1), 9.0), torch.zeros(1).long()),
+    )
     data = standardised(TensorData("constant", train, test, 2))
     assert data.train.inputs.flatten().tolist() == [0, 0, 0, 0]
     assert data.test.inputs.item() == 2

@@ -1,4 +1,4 @@
-"""The 121 tables as tasks: the paper's recipe to the letter, splits of the stated sizes, every protocol its own runs."""
+"""The 121 tables as tasks: the paper's recipe to the letter, splits of the stated sizes, runs of their own."""
 
 import math
 

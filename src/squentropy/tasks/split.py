@@ -2,11 +2,10 @@
 
 import math
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from squentropy.data import Split, TabularSet
+from squentropy.data import TabularSet
 from squentropy.study import Rows, TensorData
 from squentropy.study.canonical import derived_seed
 
@@ -23,6 +22,7 @@ def random_split(table: TabularSet, seed: int, test_fraction: float = 0.2) -> Te
         test_fraction: Share of the rows to test on.
 
     Example:
+        >>> import numpy as np
         >>> table = TabularSet("eleven", np.zeros((11, 2), np.float32), np.arange(11) % 2, num_classes=2)
         >>> data = random_split(table, seed=0)
         >>> data.train_rows, data.test_rows
@@ -37,6 +37,7 @@ def hold_out(data: TensorData, seed: int, fraction: float = 0.2) -> TensorData:
     """Sets a random part of the training rows aside as validation part, for what is fitted after training.
 
     Example:
+        >>> import numpy as np
         >>> table = TabularSet("eleven", np.zeros((11, 2), np.float32), np.arange(11) % 2, num_classes=2)
         >>> data = hold_out(random_split(table, seed=0), seed=0)
         >>> data.train_rows, len(data.validation.target), data.test_rows
@@ -50,6 +51,8 @@ def publishers_fold(table: TabularSet, seed: int) -> TensorData:
     """Takes one of the splits that come with the table: seed s has number s modulo their number.
 
     Example:
+        >>> import numpy as np
+        >>> from squentropy.data import Split
         >>> folds = (Split(np.array([0, 1]), np.array([2])), Split(np.array([1, 2]), np.array([0])))
         >>> table = TabularSet("three", np.eye(3, dtype=np.float32), np.array([0, 1, 1]), num_classes=2, folds=folds)
         >>> publishers_fold(table, seed=3).test.inputs

@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +37,8 @@ PAPER = Recipe(
     options={"hidden": [64, 128, 64]},
 )
 WITHOUT_MOMENTUM = replace(PAPER, optimizer_options={"momentum": 0.0, "weight_decay": 5e-4})
-# The released script's network and training (github.com/Like-Hui/Squentropy-for-classification), one step an epoch on all
-# rows. Two of its faults are not kept: a ReLU on the logits, and an optimiser made before the model that it trains.
+# Network and training of the released script (github.com/Like-Hui/Squentropy-for-classification), one step an epoch on
+# all rows. Two of its faults are not kept: a ReLU on the logits, and an optimiser made before the model that it trains.
 RELEASED = Recipe(
     epochs=2000,
     batch_size=max(data_set.rows for data_set in MANIFEST.values() if data_set.collection == "uci121"),
@@ -78,13 +79,11 @@ def _split_and_hold_out(table: TabularSet, seed: int) -> TensorData:
 PROTOCOLS = (
     Protocol("tabular121", PAPER, random_split, "as in the paper, momentum 0.9"),
     Protocol("tabular121-plain", WITHOUT_MOMENTUM, random_split, "as in the paper, momentum 0"),
-    Protocol("tabular121-folds", PAPER, publishers_fold, "the archive's own four splits, seed s has number s mod 4"),
+    Protocol("tabular121-folds", PAPER, publishers_fold, "the archive's four splits, seed s has number s mod 4"),
     Protocol(
-        "tabular121-temperature", PAPER, _split_and_hold_out, "a temperature fitted on a fifth of the training rows"
+        "tabular121-temperature", PAPER, _split_and_hold_out, "a temperature fitted on a fifth of the rows to train on"
     ),
-    Protocol(
-        "tabular121-released", RELEASED, publishers_fold, "network and training of the released script", stacked=False
-    ),
+    Protocol("tabular121-released", RELEASED, publishers_fold, "as in the released script", stacked=False),
 )
 
 
@@ -125,7 +124,7 @@ def _seconds(recipe: Recipe, data_set: DataSet) -> float:
     """Roughly: six operations a weight and row (forward, and twice that backward), and what a step costs by itself."""
     hidden: Any = recipe.options["hidden"]
     widths = [data_set.features or 0, *hidden, data_set.classes or 0]
-    weights = sum(a * b for a, b in zip(widths, widths[1:], strict=False))
+    weights = sum(a * b for a, b in pairwise(widths))
     steps = math.ceil(data_set.rows / recipe.batch_size)
     return recipe.epochs * (6 * weights * data_set.rows / _FLOPS + 5e-5 * steps)
 
