@@ -25,7 +25,7 @@ from squentropy.calibration.binning import (
     scored_predictions,
 )
 from squentropy.calibration.checks import check_confidences
-from squentropy.calibration.fixed_point import from_words, to_words
+from squentropy.calibration.fixed_point import FRACTION_BITS, from_words, to_words
 
 Binning = Literal["equal_width", "equal_mass"]
 _Number = TypeVar("_Number", np.int64, np.float64)
@@ -304,7 +304,9 @@ class CalibrationBins:
     @property
     def effective_count(self) -> NDArray[np.float64]:
         """Kish's effective number of samples, (sum of w)^2 / sum of w^2: the count, if all weights are equal."""
-        return self._ratios((w * w for w in self.weight_sums), self.squared_weight_sums, empty=0.0)
+        squared_sums = (w * w for w in self.weight_sums)
+        sums_of_squares = (square << FRACTION_BITS for square in self.squared_weight_sums)
+        return self._ratios(squared_sums, sums_of_squares, empty=0.0)
 
     @property
     def share(self) -> NDArray[np.float64]:
