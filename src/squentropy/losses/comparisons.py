@@ -5,8 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from squentropy.losses.arguments import check_arguments, check_not_negative, check_target_range, class_dim
-from squentropy.losses.formula import computed_in, reduce_losses, target_mass
-from squentropy.losses.squentropy import cross_entropy_of_samples
+from squentropy.losses.formula import computed_in, cross_entropy_of_samples, reduce_losses, target_mass
 
 
 def label_smoothing(

@@ -1,4 +1,4 @@
-"""The parts that the formulas share: the target's mass, the wrong logits' squares, the reduction.
+"""The losses of the paper in PyTorch's own operations: the definition, and what runs where no kernel does.
 
 A sample's target puts a mass ``u_k = w_k q_k`` on class k (class weight times probability), in all
 ``W = sum_k u_k``. Its loss is the expectation of the loss for one true class, ``sum_k u_k L_k``, which gives
@@ -9,9 +9,41 @@ cross entropy.
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from squentropy.losses.arguments import class_dim, is_eager, is_probabilities
+from squentropy.losses.terms import Terms
+
+
+def losses_of_samples(
+    logits: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, label_smoothing: float, terms: Terms
+) -> Tensor:
+    """Each sample's loss, shaped as class indices are, in the dtype of the computation. PyTorch differentiates it.
+
+    Args:
+        logits: ``(C,)``, ``(N, C)`` or ``(N, C, d1, ..., dK)``.
+        target: class indices or probabilities, as in :func:`squentropy.squentropy`.
+        weight: ``(C,)`` or None.
+        ignore_index: as in :func:`squentropy.squentropy`.
+        label_smoothing: as there.
+        terms: the factors of the loss's parts.
+
+    Example:
+        >>> squentropy_of_three = Terms(cross_entropy=1.0, wrong_square=0.5, true_square=0.0, M=0.0)
+        >>> losses_of_samples(torch.tensor([[2.0, 1.0, -1.0]]), torch.tensor([0]), None, -100, 0.0, squentropy_of_three)
+        tensor([1.3490])
+    """
+    logits = logits.to(computed_in(logits))
+    sample = (target, weight, ignore_index, label_smoothing)
+    losses = logits.new_zeros(())
+    if terms.cross_entropy != 0.0:
+        losses = terms.cross_entropy * cross_entropy_of_samples(logits, *sample)
+    if terms.wrong_square != 0.0:
+        losses = losses + terms.wrong_square * wrong_squares(logits, *sample)
+    if terms.true_square != 0.0:
+        losses = losses + terms.true_square * true_squares(logits, *sample, terms.M)
+    return losses
 
 
 def computed_in(logits: Tensor) -> torch.dtype:
@@ -94,6 +126,20 @@ class WrongSquares(torch.autograd.Function):
         return derivative
 
 
+def cross_entropy_of_samples(
+    logits: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, label_smoothing: float
+) -> Tensor:
+    """PyTorch's cross entropy without reduction, for targets and weights of any dtype."""
+    return F.cross_entropy(
+        logits,
+        target.to(logits.dtype) if is_probabilities(logits, target) else target.long(),
+        None if weight is None else weight.to(logits.dtype),
+        ignore_index=ignore_index,
+        reduction="none",
+        label_smoothing=label_smoothing,
+    )
+
+
 def wrong_squares(
     logits: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, label_smoothing: float
 ) -> Tensor:
@@ -108,6 +154,18 @@ def wrong_squares(
         return _where_kept(sample_weight(target, weight, ignore_index, logits.dtype), squares)
     mass, total = target_mass(logits, target, weight, ignore_index, label_smoothing)
     return _where_kept(total - mass, logits.square()).sum(dim)
+
+
+def true_squares(
+    logits: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, label_smoothing: float, M: float
+) -> Tensor:
+    """``sum_k u_k (f_k - M)^2`` for each sample: the squares of what the true logit lacks, weighted."""
+    dim = class_dim(logits)
+    if is_hard(logits, target, label_smoothing):
+        true = logits.gather(dim, true_class(target, ignore_index, dim)).squeeze(dim)
+        return _where_kept(sample_weight(target, weight, ignore_index, logits.dtype), (true - M).square())
+    mass, _ = target_mass(logits, target, weight, ignore_index, label_smoothing)
+    return _where_kept(mass, (logits - M).square()).sum(dim)
 
 
 def _where_kept(factor: Tensor, values: Tensor) -> Tensor:

@@ -2,22 +2,10 @@
 
 from torch import Tensor, nn
 
-from squentropy.losses.arguments import (
-    check_arguments,
-    check_finite_positive,
-    check_target_range,
-    class_dim,
-)
-from squentropy.losses.formula import (
-    computed_in,
-    is_hard,
-    reduce_losses,
-    sample_weight,
-    target_mass,
-    true_class,
-    wrong_squares,
-)
+from squentropy.losses.arguments import check_arguments, check_finite_positive, class_dim
+from squentropy.losses.dispatch import reduced_loss
 from squentropy.losses.squentropy import options_repr
+from squentropy.losses.terms import Terms
 
 
 def rescaled_square(
@@ -62,17 +50,9 @@ def rescaled_square(
     check_arguments(logits, target, weight, ignore_index, reduction, label_smoothing)
     check_finite_positive("t", t)
     check_finite_positive("M", M)
-    check_target_range(logits, target, ignore_index)
-    dim = class_dim(logits)
-    computed = logits.to(computed_in(logits))
-    if is_hard(logits, target, label_smoothing):
-        true = computed.gather(dim, true_class(target, ignore_index, dim)).squeeze(dim)
-        true_squares = (true - M).square() * sample_weight(target, weight, ignore_index, computed.dtype)
-    else:
-        mass, _ = target_mass(logits, target, weight, ignore_index, label_smoothing)
-        true_squares = (mass * (computed - M).square()).sum(dim)
-    losses = t * true_squares + wrong_squares(computed, target, weight, ignore_index, label_smoothing)
-    return reduce_losses(losses / logits.shape[dim], logits, target, weight, ignore_index, reduction)
+    num_classes = logits.shape[class_dim(logits)]
+    terms = Terms(0.0, 1.0 / num_classes, t / num_classes, M)
+    return reduced_loss(logits, target, weight, ignore_index, reduction, label_smoothing, terms)
 
 
 class RescaledSquareLoss(nn.CrossEntropyLoss):

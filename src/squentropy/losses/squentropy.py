@@ -1,16 +1,10 @@
 """Squentropy: cross entropy plus the mean squared logit of the wrong classes (eq. 1 of the paper)."""
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 
-from squentropy.losses.arguments import (
-    check_arguments,
-    check_not_negative,
-    check_target_range,
-    class_dim,
-    is_probabilities,
-)
-from squentropy.losses.formula import computed_in, reduce_losses, wrong_squares
+from squentropy.losses.arguments import check_arguments, check_not_negative, class_dim
+from squentropy.losses.dispatch import reduced_loss
+from squentropy.losses.terms import Terms
 
 
 def squentropy(
@@ -59,27 +53,8 @@ def squentropy(
     """
     check_arguments(logits, target, weight, ignore_index, reduction, label_smoothing)
     check_not_negative("square_weight", square_weight)
-    check_target_range(logits, target, ignore_index)
-    computed = logits.to(computed_in(logits))
-    losses = cross_entropy_of_samples(computed, target, weight, ignore_index, label_smoothing)
-    if square_weight != 0.0:
-        squares = wrong_squares(computed, target, weight, ignore_index, label_smoothing)
-        losses = losses + squares * (square_weight / (logits.shape[class_dim(logits)] - 1))
-    return reduce_losses(losses, logits, target, weight, ignore_index, reduction)
-
-
-def cross_entropy_of_samples(
-    logits: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, label_smoothing: float
-) -> Tensor:
-    """PyTorch's cross entropy without reduction, for targets and weights of any dtype."""
-    return F.cross_entropy(
-        logits,
-        target.to(logits.dtype) if is_probabilities(logits, target) else target.long(),
-        None if weight is None else weight.to(logits.dtype),
-        ignore_index=ignore_index,
-        reduction="none",
-        label_smoothing=label_smoothing,
-    )
+    terms = Terms(1.0, square_weight / (logits.shape[class_dim(logits)] - 1), 0.0, 0.0)
+    return reduced_loss(logits, target, weight, ignore_index, reduction, label_smoothing, terms)
 
 
 class SquentropyLoss(nn.CrossEntropyLoss):
