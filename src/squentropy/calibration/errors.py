@@ -80,9 +80,9 @@ def mce(bins: Binned) -> float:
     Example:
         >>> import torch
         >>> from squentropy.calibration import CalibrationBins
-        >>> confidence, correct = torch.tensor([0.9, 0.9, 0.6, 0.7]), torch.tensor([1, 1, 0, 1])
+        >>> confidence, correct = torch.tensor([0.95, 0.95, 0.55, 0.75]), torch.tensor([1, 1, 0, 1])
         >>> round(mce(CalibrationBins.from_confidences(confidence, correct, n_bins=10)), 4)
-        0.6
+        0.55
     """
     _, gap = _filled(bins, "mce")
     return float(np.abs(gap).max())

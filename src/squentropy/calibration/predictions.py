@@ -1,0 +1,161 @@
+"""Predictions with their labels, checked once: what scores and their intervals read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from squentropy.calibration.bins import Binning, CalibrationBins
+from squentropy.calibration.blocks import Block, blocks
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """Probabilities, labels and weights of samples, with what the scores need to know of each sample.
+
+    Make them with `from_logits` or `from_probabilities`. Samples that are ignored or have no weight are left out; dense
+    predictions (N, C, d1, ...) become one sample a position.
+
+    Attributes:
+        probs: Probabilities (N, C), float64 for float64 input, else float32.
+        target: Class indices (N,) int64, or probabilities (N, C) float64.
+        weight: Sample weights (N,).
+        confidence: Highest probability (N,).
+        correct: 1 where its class is the target, else 0; the probability that a soft target gives to it (N,).
+        level: Place (N,) of the confidence among the distinct ones, from the lowest.
+        log_likelihood: Logarithm (N,) of the target's probability, for logits without the detour over `probs`.
+        rank: How many classes the model puts before the target (N,), the first of equals first; None for soft targets.
+
+    Example:
+        >>> predictions = Predictions.from_logits(torch.tensor([[2.0, 0.0], [0.0, 0.0]]), torch.tensor([0, 1]))
+        >>> predictions.confidence.round(4), predictions.correct
+        (array([0.8808, 0.5   ]), array([1., 0.]))
+    """
+
+    probs: NDArray[np.floating]
+    target: NDArray[np.int64] | Values
+    weight: Values
+    confidence: Values
+    correct: Values
+    level: NDArray[np.int64]
+    log_likelihood: Values
+    rank: NDArray[np.int64] | None
+
+    @classmethod
+    def from_logits(
+        cls, logits: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100
+    ) -> Predictions:
+        """Predictions of logits: their softmax.
+
+        Args:
+            logits: Logits (N, C) or (N, C, d1, ...) of any floating type.
+            target: Class indices (N,) or (N, d1, ...), or probabilities in the shape of `logits`.
+            weight: Sample weights (N,) or (N, d1, ...): how often each sample counts.
+            ignore_index: Target of samples to leave out.
+
+        Returns:
+            The predictions.
+
+        Example:
+            >>> Predictions.from_logits(torch.tensor([[0.0, 0.0]]), torch.tensor([1])).probs
+            array([[0.5, 0.5]], dtype=float32)
+        """
+        return cls._of(blocks(logits, target, weight, ignore_index, logits=True))
+
+    @classmethod
+    def from_probabilities(
+        cls, probs: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100
+    ) -> Predictions:
+        """Predictions of probabilities.
+
+        Args:
+            probs: Probabilities (N, C) or (N, C, d1, ...) of any floating type; every row sums to 1.
+            target: As in `from_logits`, and so are the other arguments.
+            weight: Sample weights.
+            ignore_index: Target of samples to leave out.
+
+        Returns:
+            The predictions.
+
+        Example:
+            >>> Predictions.from_probabilities(torch.tensor([[0.75, 0.25]]), torch.tensor([1])).rank
+            array([1])
+        """
+        return cls._of(blocks(probs, target, weight, ignore_index, logits=False))
+
+    @classmethod
+    def _of(cls, stream: Iterable[Block]) -> Predictions:
+        parts = [_columns(block) for block in stream]
+        if not parts:
+            raise ValueError("target must have at least one sample that counts, but all are ignored or have no weight")
+        columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        _, level = np.unique(columns["confidence"], return_inverse=True)
+        return cls(**columns, level=level, rank=None) if "rank" not in columns else cls(**columns, level=level)
+
+    def __len__(self) -> int:
+        """Number of samples."""
+        return len(self.confidence)
+
+    def reweighted(self, factor: ArrayLike) -> Predictions:
+        """The same predictions with weights multiplied by a factor (N,): a bootstrap sample, for counts."""
+        return replace(self, weight=self.weight * np.asarray(factor, np.float64))
+
+    def bins(
+        self,
+        n_bins: int = 10,
+        *,
+        binning: Binning = "equal_width",
+        edges: ArrayLike | None = None,
+        class_wise: bool = False,
+    ) -> CalibrationBins:
+        """The bins that `CalibrationBins` makes of the same input; see there for the arguments.
+
+        Example:
+            >>> predictions = Predictions.from_probabilities(torch.tensor([[0.75, 0.25]]), torch.tensor([1]))
+            >>> predictions.bins(n_bins=2).gap
+            array([ nan, 0.75])
+        """
+        weight = torch.from_numpy(self.weight)
+        if class_wise:
+            probs, target = torch.from_numpy(self.probs), torch.from_numpy(self.target)
+            return CalibrationBins.from_probabilities(
+                probs, target, n_bins, binning=binning, edges=edges, class_wise=True, weight=weight
+            )
+        confidence, correct = torch.from_numpy(self.confidence), torch.from_numpy(self.correct)
+        return CalibrationBins.from_confidences(
+            confidence, correct, n_bins, binning=binning, edges=edges, weight=weight
+        )
+
+
+def _columns(block: Block) -> dict[str, NDArray[Any]]:
+    """The fields of `Predictions` for the samples of a block, but `level`."""
+    n, hard = block.target.shape[-1], block.target.ndim == 1
+    dtype = block.scores.dtype
+    scores = block.scores[:, :n].double()
+    probs = replace(block, scores=block.scores.clone()).probabilities()
+    confidence, correct = block.top_label()
+    log_probs = scores.log_softmax(0) if block.logits else scores.log()
+    columns = {
+        "probs": probs.T.to(dtype),
+        "target": block.target if hard else block.target.T,
+        "weight": torch.ones(n, dtype=torch.float64) if block.weight is None else block.weight,
+        "confidence": confidence.double(),
+        "correct": correct.double(),
+    }
+    if hard:
+        index = block.target[None]
+        true = scores.gather(0, index)
+        earlier = torch.arange(scores.shape[0], device=scores.device)[:, None] < index
+        columns["log_likelihood"] = log_probs.gather(0, index)[0]
+        columns["rank"] = ((scores > true) | ((scores == true) & earlier)).sum(0)
+    else:
+        columns["log_likelihood"] = torch.where(block.target > 0, block.target * log_probs, 0.0).sum(0)
+    return {name: column.cpu().numpy() for name, column in columns.items()}
