@@ -34,6 +34,7 @@ def make_app() -> "typer.Typer":
     import typer
 
     from squentropy.data.command import data_app
+    from squentropy.study.report.command import report
 
     app = typer.Typer(
         no_args_is_help=True,
@@ -55,4 +56,5 @@ def make_app() -> "typer.Typer":
         pass
 
     app.add_typer(data_app, name="data")
+    app.command()(report)
     return app

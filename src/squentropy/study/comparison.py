@@ -233,7 +233,9 @@ def _published_win_tie_loss(table: _Table, focus: str, other: str, tasks: list[s
 def _seed_tests(tasks: list[Values]) -> SeedTests:
     p_values = statistics.holm([statistics.paired_t_test(differences) for differences in tasks])
     clear = [
-        differences.mean() > 0 for differences, p in zip(tasks, p_values, strict=True) if p is not None and p < LEVEL
+        bool(differences.mean() > 0)
+        for differences, p in zip(tasks, p_values, strict=True)
+        if p is not None and p < LEVEL
     ]
     tested = sum(p is not None for p in p_values)
     return SeedTests(
@@ -276,12 +278,15 @@ def _ranking(table: _Table) -> Ranking | None:
 
 
 def _gaps(table: _Table) -> dict[str, PublishedGap]:
-    gaps = {
-        label: np.array([cells[label].gap for cells in table.cells.values() if cells[label].gap is not None], float)
-        for label in table.losses
-    }
-    return {
-        label: PublishedGap(len(each), _denoised(float(each.mean())), _denoised(float(np.abs(each).mean())))
-        for label, each in gaps.items()
-        if len(each)
-    }
+    gaps = {}
+    for label in table.losses:
+        cells = [cells[label] for cells in table.cells.values() if cells[label].gap is not None]
+        if cells:
+            gap = np.array([cell.gap for cell in cells])
+            gaps[label] = PublishedGap(
+                tasks=len(cells),
+                published=_denoised(float(np.mean([cell.published for cell in cells]))),
+                mean=_denoised(float(gap.mean())),
+                mean_absolute=_denoised(float(np.abs(gap).mean())),
+            )
+    return gaps

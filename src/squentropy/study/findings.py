@@ -129,9 +129,17 @@ class Ranking:
 
 @dataclass(frozen=True)
 class PublishedGap:
-    """Our means minus the published ones, over the tasks that have both."""
+    """Our means beside the published ones, over the tasks that have both.
+
+    Attributes:
+        tasks: Number of these tasks.
+        published: Mean of the published values.
+        mean: Mean of our values minus the published ones.
+        mean_absolute: Mean of the absolute differences.
+    """
 
     tasks: int
+    published: float
     mean: float
     mean_absolute: float
 

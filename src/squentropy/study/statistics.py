@@ -87,11 +87,13 @@ def holm(p_values: list[float | None]) -> list[float | None]:
         >>> holm([0.01, None, 0.04])
         [0.02, None, 0.04]
     """
-    from statsmodels.stats.multitest import multipletests
-
-    made = [p for p in p_values if p is not None]
-    corrected = iter(multipletests(made, method="holm")[1].tolist() if made else [])
-    return [None if p is None else next(corrected) for p in p_values]
+    ascending = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
+    corrected = list(p_values)
+    largest = 0.0
+    for rank, (p, index) in enumerate(ascending):
+        largest = max(largest, min(1.0, (len(ascending) - rank) * p))
+        corrected[index] = largest
+    return corrected
 
 
 def paired_t_test(differences: ArrayLike) -> float | None:

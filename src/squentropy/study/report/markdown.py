@@ -1,0 +1,66 @@
+"""A report as Markdown, for a repository or an issue."""
+
+from squentropy.study.report.document import Block, Entry, Figure, Report, Section, Table
+
+
+def to_markdown(report: Report) -> str:
+    """Writes a report as Markdown; its pictures are the files in `figures/`.
+
+    Example:
+        >>> table = Table("t", "All.", ["loss", "ECE"], [[Entry("a|b"), Entry("1.5", "2.0 (−0.5)", is_best=True)]])
+        >>> print(to_markdown(Report("Title", ["Summary."], [Section("Part", [table])])))
+        # Title
+        <BLANKLINE>
+        Summary.
+        <BLANKLINE>
+        ## Part
+        <BLANKLINE>
+        All.
+        <BLANKLINE>
+        | loss | ECE |
+        | :--- | ---: |
+        | a\\|b | **1.5**<br>2.0 (−0.5) |
+        <BLANKLINE>
+    """
+    parts = [f"# {report.title}", *report.summary]
+    for section in report.sections:
+        parts += _section(section, level=2)
+    return "\n\n".join(parts) + "\n"
+
+
+def _section(section: Section, level: int) -> list[str]:
+    return [f"{'#' * level} {section.title}", *(part for block in section.blocks for part in _block(block, level))]
+
+
+def _block(block: Block, level: int) -> list[str]:
+    match block:
+        case Section():
+            return _section(block, level + 1)
+        case Table():
+            return _table(block)
+        case Figure():
+            return [f"![{block.caption}](figures/{block.name}.svg)", f"*{block.caption}*"]
+    return [block]
+
+
+def _table(table: Table) -> list[str]:
+    rule = [":---" if table.is_text(column) else "---:" for column in range(len(table.header))]
+    lines = [_row([_escaped(title) for title in table.header]), _row(rule)]
+    lines += [_row([_entry(entry) for entry in row]) for row in table.rows]
+    body = "\n".join(lines)
+    if table.is_long:
+        return [f"<details><summary>{table.caption}</summary>", body, "</details>", *table.notes]
+    return [table.caption, body, *table.notes]
+
+
+def _row(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _entry(entry: Entry) -> str:
+    text = _escaped(entry.text)
+    return (f"**{text}**" if entry.is_best else text) + (f"<br>{_escaped(entry.detail)}" if entry.detail else "")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("*", "\\*").replace("_", "\\_").replace("<", "&lt;")
