@@ -1,12 +1,34 @@
 """Stacked training: many replicas of a small network, with different losses and seeds, as one batched network."""
 
-from collections.abc import Callable, Sequence
+import math
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
+from threading import Event
+from typing import Any, TypeAlias
 
+import torch
+from torch import Tensor, nn
+
+from squentropy.study.canonical import derived_seed
 from squentropy.study.checkpoint import Checkpoint
+from squentropy.study.evaluation import evaluate_stacked
+from squentropy.study.optimization import learning_rate, make_optimizer
 from squentropy.study.run import Run
-from squentropy.study.samples import Data
-from squentropy.study.task import Task
-from squentropy.study.training import NonFiniteLossError, Result, train
+from squentropy.study.samples import Data, Rows, TensorData
+from squentropy.study.stacked_network import StackedNetwork, with_ones
+from squentropy.study.task import Task, classify
+from squentropy.study.training import NonFiniteLossError, Result
+
+# Parameters, their gradients and momenta and the activations of so many replicas of a 64-128-64 network stay in the
+# second-level cache of one core (2 MiB).
+_REPLICAS_TOGETHER = 5
+_ROWS_GATHERED = 2048
+_ROWS_EVALUATED = 512
+_ELEMENTWISE = ("SGD", "Adam", "AdamW")
+
+_Member: TypeAlias = tuple[Run, TensorData]
 
 
 def train_stacked(
@@ -16,24 +38,232 @@ def train_stacked(
     checkpoint: Checkpoint | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> list[Result | Exception]:
-    """Trains the runs of one task and scale together, each as `train` would train it alone.
+    """Trains the runs of one task together, each as `train` would train it alone.
+
+    Runs of the same loss and recipe on as many rows go through their steps together, as batched matrix products. Such
+    groups are spread over `torch.get_num_threads()` threads; how many there are changes no bit of a result.
 
     Args:
-        runs: What to train; the recipes agree in everything but the learning rate.
-        task: Their task.
+        runs: What to train.
+        task: Their task, whose network is a stack of `Linear` and `ReLU`.
         datas: The data of each run, split for its seed; runs of one seed may share an object.
         checkpoint: Where to go on from and to save to.
-        progress: Called with the finished share after each step.
+        progress: Called with the finished share after each epoch of a group, by the thread that trained it.
 
     Returns:
         For each run its result, or why it failed while the others went on.
     """
-    results: list[Result | Exception] = []
-    for number, (run, data) in enumerate(zip(runs, datas, strict=True), start=1):
+    return _StackedTraining(runs, task, datas, checkpoint, progress).fit()
+
+
+class _StackedTraining:
+    """All groups of a job, and the threads that train them."""
+
+    def __init__(
+        self,
+        runs: Sequence[Run],
+        task: Task,
+        datas: Sequence[Data],
+        checkpoint: Checkpoint | None,
+        progress: Callable[[float], None] | None,
+    ) -> None:
+        self.runs, self.checkpoint, self.progress = runs, checkpoint, progress
+        members = sorted(((run, _checked(run, task, data)) for run, data in zip(runs, datas, strict=True)), key=_alike)
+        self.groups = [_Group(task, part) for _, alike in groupby(members, key=_alike) for part in _parts(list(alike))]
+        self.stopping = Event()
+
+    def fit(self) -> list[Result | Exception]:
+        self._resume()
+        while any(group.share_done < 1 for group in self.groups):
+            self._advance()
+            if self.checkpoint is not None:
+                self.checkpoint.save({"groups": [group.state() for group in self.groups]})
+        if self.checkpoint is not None:
+            self.checkpoint.remove()
+        outcomes = {run: outcome for group in self.groups for run, outcome in group.outcomes()}
+        return [outcomes[run] for run in self.runs]
+
+    def _resume(self) -> None:
+        state = None if self.checkpoint is None else self.checkpoint.load()
+        if state is not None:
+            for group, group_state in zip(self.groups, state["groups"], strict=True):
+                group.load_state(group_state)
+
+    def _advance(self) -> None:
+        """Trains until all groups are done or it is time for a checkpoint."""
+        waiting = deque(group for group in self.groups if group.share_done < 1)
+        available = torch.get_num_threads()
+        threads = min(available, len(waiting))
+        if threads == 1:
+            self._work(waiting)
+            return
         try:
-            results.append(train(run, task, data))
-        except NonFiniteLossError as error:
-            results.append(error)
-        if progress is not None:
-            progress(number / len(runs))
-    return results
+            with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+                try:
+                    for future in [pool.submit(self._work, waiting) for _ in range(threads)]:
+                        future.result()
+                except BaseException:
+                    self.stopping.set()
+                    raise
+        finally:
+            torch.set_num_threads(available)  # the threads set it for those that start later, too
+
+    def _work(self, waiting: "deque[_Group]") -> None:
+        """Trains one group after another for an epoch each; all threads draw from the same queue."""
+        while waiting and not self.stopping.is_set():
+            group = waiting.popleft()
+            group.train_epoch()
+            if group.share_done < 1:
+                waiting.append(group)
+            if self.progress is not None:
+                self.progress(sum(each.share_done for each in self.groups) / len(self.groups))
+            if self.checkpoint is not None and self.checkpoint.is_due:
+                return
+
+
+def _checked(run: Run, task: Task, data: Data) -> TensorData:
+    """Refuses, in a sentence, what is not trained stacked."""
+    cure = "set stacked=False to train each run by itself"
+    if not isinstance(data, TensorData) or data.train.inputs.ndim != 2 or data.augment is not None:
+        raise ValueError(
+            f"task {task.name!r} is stacked, so its data must be TensorData (N, d) without augment: {cure}"
+        )
+    if task.forward is not classify or task.measure is not None:
+        raise ValueError(f"task {task.name!r} is stacked, so it cannot have a forward or measure of its own: {cure}")
+    if run.recipe.optimizer not in _ELEMENTWISE or run.recipe.precision != "32-true":
+        raise ValueError(
+            f"task {task.name!r} is stacked, so its optimizer must be one of {', '.join(_ELEMENTWISE)} and its "
+            f"precision 32-true, got {run.recipe.optimizer!r} and {run.recipe.precision!r}: {cure}"
+        )
+    return data
+
+
+def _alike(member: _Member) -> tuple[object, ...]:
+    """What the runs of a group have in common; seeds differ."""
+    run, data = member
+    return (run.loss.identity, run.recipe.identity, data.train.inputs.shape, data.test_rows, data.num_classes)
+
+
+def _parts(members: list[_Member]) -> list[list[_Member]]:
+    return [members[start : start + _REPLICAS_TOGETHER] for start in range(0, len(members), _REPLICAS_TOGETHER)]
+
+
+class _Group:
+    """Runs that differ in their seed only: one network, one optimiser, and for each replica an order of the data."""
+
+    def __init__(self, task: Task, members: Sequence[_Member]) -> None:
+        self.task, self.runs = task, [run for run, _ in members]
+        self.recipe, self.loss = self.runs[0].recipe, self.runs[0].loss.function()
+        self.network = StackedNetwork([_seeded_model(run, task, data) for run, data in members])
+        self.parameters = nn.Parameter(self.network.parameters)
+        self.parameters.grad = self.network.gradient
+        self.optimizer = make_optimizer(self.recipe, [self.parameters], fused=True)
+        self.orders = [torch.Generator().manual_seed(derived_seed(run.seed, "order")) for run in self.runs]
+        self.rows = members[0][1].train_rows
+        self.steps_per_epoch = members[0][1].steps(self.recipe)
+        self.first_rows = torch.arange(len(members))[:, None] * self.rows
+        self.train = Rows(*(each.flatten(0, 1) for each in _stacked([data.train for _, data in members])))
+        self.test = _stacked([data.test for _, data in members])
+        self.epoch = 0
+        self.results = [Result() for _ in members]
+        self.errors: dict[int, str] = {}
+
+    @property
+    def share_done(self) -> float:
+        return 1.0 if len(self.errors) == len(self.runs) else self.epoch / self.recipe.epochs
+
+    def outcomes(self) -> list[tuple[Run, Result | Exception]]:
+        errors = {number: NonFiniteLossError(message) for number, message in self.errors.items()}
+        return [(run, errors.get(number, self.results[number])) for number, run in enumerate(self.runs)]
+
+    def train_epoch(self) -> None:
+        step = self.epoch * self.steps_per_epoch
+        loss_sum = torch.zeros(len(self.runs), dtype=torch.float64)
+        for batch in self._batches():
+            loss_sum += self._step(step, batch)
+            step += 1
+        self.epoch += 1
+        train_loss: list[float] = (loss_sum / self.rows).tolist()
+        for number, value in enumerate(train_loss):
+            if not math.isfinite(value):
+                self._fail(number, f"the training loss became {value} in epoch {self.epoch}")
+        if self.epoch % self.recipe.evaluate_every == 0 or self.epoch == self.recipe.epochs:
+            self._evaluate(train_loss)
+
+    def _fail(self, number: int, message: str) -> None:
+        self.errors.setdefault(number, message)
+
+    def _batches(self) -> Iterator[Rows]:
+        """Yields an epoch's batches, inputs (R, B, d + 1) and classes (R, B): each replica has its own order."""
+        order = torch.stack([torch.randperm(self.rows, generator=generator) for generator in self.orders])
+        index, size = order + self.first_rows, self.recipe.batch_size
+        # Many batches are gathered at once, but not so many that they leave the cache before they are used.
+        for part in torch.split(index, math.ceil(_ROWS_GATHERED / size) * size, dim=1):
+            gathered = [tensor[part] for tensor in self.train]
+            yield from map(Rows, *(torch.split(tensor, size, dim=1) for tensor in gathered))
+
+    def _step(self, step: int, batch: Rows) -> Tensor:
+        """Makes one optimiser step on the mean of the batch and returns the sum of its losses (R,) for each replica."""
+        rows = batch.target.shape[1]
+        logits = self.network.forward(batch.inputs)
+        losses, gradient = self._loss_and_gradient(logits.flatten(0, 1), batch.target.flatten(), 1 / rows)
+        self.network.backward(batch.inputs, gradient.view_as(logits))
+        if self.recipe.clip_norm is not None:
+            self.network.clip(self.recipe.clip_norm)
+        self.optimizer.param_groups[0]["lr"] = learning_rate(self.recipe, step, self.steps_per_epoch)
+        self.optimizer.step()
+        return losses.view(batch.target.shape).sum(1, dtype=torch.float64)
+
+    def _loss_and_gradient(self, logits: Tensor, target: Tensor, scale: float) -> tuple[Tensor, Tensor]:
+        leaf = logits.detach().requires_grad_()
+        losses = self.recipe.loss_weight * self.loss(leaf, target, reduction="none")
+        (gradient,) = torch.autograd.grad(losses, leaf, torch.full_like(losses, scale))
+        return losses.detach(), gradient
+
+    def _evaluate(self, train_loss: list[float]) -> None:
+        logits = torch.cat(
+            [self.network.forward(part).clone() for part in torch.split(self.test.inputs, _ROWS_EVALUATED, dim=1)],
+            dim=1,
+        )
+        for number, is_finite in enumerate(logits.isfinite().all(2).all(1).tolist()):
+            if not is_finite:
+                self._fail(number, f"the logits on the test part were not finite after epoch {self.epoch}")
+        going_on = [number for number in range(len(self.runs)) if number not in self.errors]
+        measured = evaluate_stacked(logits[going_on], self.test.target[going_on], self.task.scores)
+        norms = self.network.last_layer_norms()
+        for number, metrics in zip(going_on, measured, strict=True):
+            result, curve = self.results[number], {"train_loss": train_loss[number], "weight_norm": norms[number]}
+            result.add_epoch(self.epoch, metrics, curve, self.task)
+            if self.epoch == self.recipe.epochs and self.task.keep_predictions:
+                result.logits, result.target = logits[number], self.test.target[number]
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint has to hold."""
+        return {
+            "parameters": self.network.parameters,
+            "optimizer": self.optimizer.state_dict(),
+            "orders": [generator.get_state() for generator in self.orders],
+            "epoch": self.epoch,
+            "results": [vars(result) for result in self.results],
+            "errors": self.errors,
+        }
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Goes on from what `state` gave."""
+        self.network.parameters.copy_(state["parameters"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        for generator, position in zip(self.orders, state["orders"], strict=True):
+            generator.set_state(position)
+        self.epoch, self.errors = state["epoch"], state["errors"]
+        self.results = [Result(**result) for result in state["results"]]
+
+
+def _seeded_model(run: Run, task: Task, data: TensorData) -> nn.Module:
+    torch.manual_seed(derived_seed(run.seed, "weights"))
+    return task.build(data, run.recipe)
+
+
+def _stacked(parts: Sequence[Rows]) -> Rows:
+    """Stacks the same part of each replica's data, inputs (R, N, d + 1) and classes (R, N)."""
+    inputs, target = zip(*parts, strict=True)
+    return Rows(with_ones(torch.stack(inputs)), torch.stack(target))

@@ -56,8 +56,8 @@ class Task:
     Attributes:
         name: Unique, short, without spaces.
         recipes: How it is trained at each scale, `{"paper": Recipe(...), "small": Recipe(...)}`; one may be missing.
-        load: `load(scale, data_dir)` returns the data; raises FileNotFoundError with one sentence that says
-            where to get them.
+        load: `load(scale, data_dir)` returns the data, or what `split` makes them of; raises FileNotFoundError with one
+            sentence that says where to get them.
         build: `build(data, recipe)` returns a new model. Its random numbers come from PyTorch's global generator, which
             the engine has seeded.
         split: `split(data, seed)` makes the training and test part of one seed, where they are not given.
@@ -90,7 +90,7 @@ class Task:
 
     name: str
     recipes: Mapping[str, Recipe]
-    load: Callable[[str, Path | None], Data]
+    load: Callable[[str, Path | None], Any]
     build: Callable[[Any, Recipe], nn.Module]
     split: Callable[[Any, int], Data] | None = None
     forward: Forward = classify

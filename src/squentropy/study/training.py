@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from squentropy.study.canonical import derived_seed
 from squentropy.study.checkpoint import Checkpoint
