@@ -65,5 +65,5 @@ class Checkpoint:
         return state
 
     def remove(self) -> None:
-        """Removes the file once the job is done."""
+        """Removes the file, once the records of the job are written."""
         self.path.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
 """Writing a file whole or not at all."""
 
 import os
-import tempfile
+import secrets
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -10,29 +10,46 @@ _PREFIX = ".partial-"
 _ABANDONED_AFTER = 3600.0
 
 
+class StorageError(OSError):
+    """A file of a study cannot be written, because the disk is full for instance. What it held before stays."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.filename} cannot be written: {self.strerror}. Nothing that was finished is lost: make room for it "
+            "and give the same command again"
+        )
+
+
 def write_atomically(path: Path, content: bytes) -> None:
     """Writes a file so that its name never stands for a part of the content.
 
-    The bytes go to a file of their own beside it, to the disk, and only then to the name. On any error, a full disk
-    included, what stood there before stays.
+    The bytes go to a file of their own beside it, to the disk, and only then to the name. The folder is made if it is
+    not there.
+
+    Raises:
+        StorageError: If that is impossible; what stood there before stays.
 
     Example:
+        >>> import tempfile
         >>> folder = Path(tempfile.mkdtemp())
         >>> write_atomically(folder / "note", b"whole")
         >>> [each.name for each in folder.iterdir()]
         ['note']
     """
-    descriptor, partial = tempfile.mkstemp(prefix=_PREFIX, dir=path.parent)
     try:
-        with open(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(partial)
-        raise
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_name(f"{_PREFIX}{secrets.token_hex(8)}")
+        try:
+            with open(partial, "xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(partial, path)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise StorageError(error.errno, error.strerror, str(path)) from error
 
 
 def remove_abandoned(folder: Path) -> None:

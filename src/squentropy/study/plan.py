@@ -1,9 +1,9 @@
 """A plan: all runs of a study, and the jobs that the missing ones make, the longest first."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby, product
+from itertools import product
 from typing import TypeAlias
 
 from squentropy.study.canonical import digest
@@ -13,6 +13,7 @@ from squentropy.study.task import Task
 FindTask: TypeAlias = Callable[[str], Task]
 
 _SECONDS_UNKNOWN = 60.0
+_SEEDS_TOGETHER = 5
 
 
 def plan(tasks: Iterable[Task], losses: Iterable[LossSpec | str], seeds: int | Iterable[int], scale: str) -> list[Run]:
@@ -45,14 +46,19 @@ def plan(tasks: Iterable[Task], losses: Iterable[LossSpec | str], seeds: int | I
 
 @dataclass(frozen=True)
 class Job:
-    """Runs that are computed together by one worker: one, or all of a stacked task.
+    """Runs that one worker computes together: one, or for a stacked task a few seeds of the same loss.
+
+    The last bits of a replica's numbers depend on which replicas it is computed with. So a job has always the same
+    runs, also when some of them have their record already.
 
     Attributes:
-        runs: The runs, all of one task and scale.
-        seconds: Roughly how long they take.
+        runs: What is computed.
+        missing: Those of them that are to be recorded.
+        seconds: Roughly how long it takes.
     """
 
     runs: tuple[Run, ...]
+    missing: tuple[Run, ...]
     seconds: float
 
     @cached_property
@@ -62,23 +68,39 @@ class Job:
             return self.runs[0].run_id
         return digest("".join(run.run_id for run in self.runs))[:16]
 
+    def __str__(self) -> str:
+        first, last = self.runs[0], self.runs[-1]
+        seeds = f"seed {first.seed}" if first is last else f"seeds {first.seed} to {last.seed}"
+        return f"{first.task}, {first.loss}, {seeds}"
 
-def jobs(runs: Sequence[Run], find: FindTask) -> list[Job]:
-    """Groups runs into jobs, the longest first, so that no worker is left with a long one at the end.
+
+def jobs(
+    runs: Sequence[Run],
+    missing: Collection[Run],
+    find: FindTask,
+    seconds_per_run: Mapping[tuple[str, str], float] | None = None,
+) -> list[Job]:
+    """Makes jobs of the runs that are missing, the longest first, so that no worker is left with a long one at the end.
 
     Args:
-        runs: What is to be done.
+        runs: All runs of the study.
+        missing: Those to be done.
         find: Returns the task of a name.
+        seconds_per_run: Measured times by task and scale, which go before what the tasks say of themselves.
     """
     tasks = {name: find(name) for name in {run.task for run in runs}}
-    single = [Job((run,), _seconds(tasks[run.task], run)) for run in runs if not tasks[run.task].stacked]
-    stacked = []
-    together = sorted((run for run in runs if tasks[run.task].stacked), key=lambda run: (run.task, run.scale))
-    for _, group in groupby(together, key=lambda run: (run.task, run.scale)):
-        members = tuple(group)
-        stacked.append(Job(members, sum(_seconds(tasks[run.task], run) for run in members)))
-    return sorted(single + stacked, key=lambda job: -job.seconds)
+    measured = seconds_per_run or {}
+    wanted = {run.run_id for run in missing}
+    together: dict[object, list[Run]] = {}
+    for run in runs:
+        is_stacked = tasks[run.task].stacked
+        key = (run.task, run.scale, run.loss, run.recipe, run.seed // _SEEDS_TOGETHER) if is_stacked else run.run_id
+        together.setdefault(key, []).append(run)
 
+    def job(members: list[Run]) -> Job:
+        task, scale = members[0].task, members[0].scale
+        each = measured.get((task, scale), tasks[task].seconds.get(scale, _SECONDS_UNKNOWN))
+        return Job(tuple(members), tuple(run for run in members if run.run_id in wanted), each * len(members))
 
-def _seconds(task: Task, run: Run) -> float:
-    return task.seconds.get(run.scale, _SECONDS_UNKNOWN)
+    made = [job(members) for members in together.values() if any(run.run_id in wanted for run in members)]
+    return sorted(made, key=lambda job: -job.seconds)

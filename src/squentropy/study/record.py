@@ -11,6 +11,7 @@ REQUIRED = (
     "schema",
     "run_id",
     "run",
+    "paper_row",
     "status",
     "error",
     "metric",
@@ -19,7 +20,6 @@ REQUIRED = (
     "data",
     "environment",
     "predictions",
-    "timing",
 )
 _CHECKSUM = ',"checksum":"'
 

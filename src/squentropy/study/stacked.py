@@ -47,7 +47,7 @@ def train_stacked(
         runs: What to train.
         task: Their task, whose network is a stack of `Linear` and `ReLU`.
         datas: The data of each run, split for its seed; runs of one seed may share an object.
-        checkpoint: Where to go on from and to save to.
+        checkpoint: Where to go on from and to save to. It stays: whoever has the results in safety removes it.
         progress: Called with the finished share after each epoch of a group, by the thread that trained it.
 
     Returns:
@@ -78,8 +78,6 @@ class _StackedTraining:
             self._advance()
             if self.checkpoint is not None:
                 self.checkpoint.save({"groups": [group.state() for group in self.groups]})
-        if self.checkpoint is not None:
-            self.checkpoint.remove()
         outcomes = {run: outcome for group in self.groups for run, outcome in group.outcomes()}
         return [outcomes[run] for run in self.runs]
 

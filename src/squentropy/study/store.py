@@ -1,8 +1,12 @@
 """Where a study lives: one file for each run, written whole or not at all, safe with many writers."""
 
 import io
+import json
+import lzma
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +15,8 @@ from numpy.typing import NDArray
 from squentropy.study.canonical import digest
 from squentropy.study.files import remove_abandoned, write_atomically
 from squentropy.study.record import CorruptFileError, Record, dump_record, load_record
-from squentropy.study.run import Run
+
+BUNDLE = "records.jsonl.xz"
 
 
 class Store:
@@ -19,16 +24,18 @@ class Store:
 
     ::
 
-        <path>/records/<run_id>.json      one record, see `squentropy.study.record`
-        <path>/predictions/<run_id>.npz   its logits and targets
-        <path>/checkpoints/               unfinished training
+        <path>/records/<run_id>.json            one record, see `squentropy.study.record`
+        <path>/predictions/<run_id>-<hash>.npz  its logits and targets
+        <path>/checkpoints/                     unfinished training
+        <path>/timings.jsonl                    how long each job took, apart from the records that it would change
+        <path>/records.jsonl.xz                 records of a finished study in one file, if it came as one
 
     A file is written under another name, flushed to the disk and renamed, so whoever is killed or finds the disk full
     leaves no torn record. There is no lock: writers of different runs never meet, and of two writers of one run the
     last wins, with the same metrics.
 
     Args:
-        path: The folder; made if it does not exist.
+        path: The folder; made by the first that writes.
 
     Example:
         >>> import tempfile
@@ -42,12 +49,14 @@ class Store:
         self.prediction_files = self.path / "predictions"
         self.checkpoints = self.path / "checkpoints"
         for folder in (self.records, self.prediction_files, self.checkpoints):
-            folder.mkdir(parents=True, exist_ok=True)
             remove_abandoned(folder)
 
     def run_ids(self) -> set[str]:
         """Returns the ids of all runs that have a record."""
-        return {name.removesuffix(".json") for name in os.listdir(self.records) if name.endswith(".json")}
+        return {path.stem for path in self.records.glob("*.json")} | self._bundled.keys()
+
+    def __contains__(self, run_id: str) -> bool:
+        return (self.records / f"{run_id}.json").exists() or run_id in self._bundled
 
     def get(self, run_id: str) -> Record:
         """Reads one record.
@@ -57,31 +66,24 @@ class Store:
             CorruptFileError: If the file is damaged or holds another run.
         """
         path = self.records / f"{run_id}.json"
+        if run_id in self._bundled and not path.exists():
+            return self._bundled[run_id]
         record = load_record(path.read_bytes(), str(path))
         if record["run_id"] != run_id:
             raise CorruptFileError(str(path), f"holds the run {record['run_id']}")
         return record
 
+    def is_done(self, run_id: str) -> bool:
+        """Whether a run has the record of a finished run.
+
+        Raises:
+            CorruptFileError: If the record is damaged.
+        """
+        return run_id in self and self.get(run_id)["status"] == "done"
+
     def read(self) -> Iterator[Record]:
         """Iterates over all records in the order of their ids."""
         return (self.get(run_id) for run_id in sorted(self.run_ids()))
-
-    def missing(self, plan: Iterable[Run], retry_failed: bool = False) -> list[Run]:
-        """Returns the runs of a plan that are still to be done.
-
-        Args:
-            plan: The runs of the study.
-            retry_failed: Whether runs that failed are to be done again.
-
-        Raises:
-            CorruptFileError: If the record of a run is damaged.
-        """
-        present = self.run_ids()
-
-        def is_missing(run: Run) -> bool:
-            return run.run_id not in present or (self.get(run.run_id)["status"] == "failed" and retry_failed)
-
-        return [run for run in plan if is_missing(run)]
 
     def write(
         self,
@@ -89,7 +91,7 @@ class Store:
         logits: NDArray[np.float32] | None = None,
         target: NDArray[np.int64] | None = None,
     ) -> None:
-        """Writes a record, and before it the predictions that belong to it.
+        """Writes a record, and before it the predictions that belong to it. A finished run never becomes a failed one.
 
         Args:
             record: The record; its `predictions` are filled in.
@@ -98,18 +100,20 @@ class Store:
 
         Raises:
             CorruptFileError: If a damaged record stands in the place; it is kept.
+            StorageError: If the disk is full; what was there is kept.
         """
         run_id = record["run_id"]
-        if run_id in self and self.get(run_id)["status"] == "done" and record["status"] == "failed":
+        if self.is_done(run_id) and record["status"] == "failed":
             return
         if logits is not None and target is not None:
             content = _npz(logits, target)
-            write_atomically(self.prediction_files / f"{run_id}.npz", content)
-            record = {**record, "predictions": {"file": f"{run_id}.npz", "sha256": digest(content)}}
+            sha256 = digest(content)
+            # The hash in the name: whoever else computes this run elsewhere, where numbers are rounded otherwise, does
+            # not put other predictions beside this record.
+            name = f"{run_id}-{sha256[:8]}.npz"
+            write_atomically(self.prediction_files / name, content)
+            record = {**record, "predictions": {"file": name, "sha256": sha256}}
         write_atomically(self.records / f"{run_id}.json", dump_record(record))
-
-    def __contains__(self, run_id: str) -> bool:
-        return (self.records / f"{run_id}.json").exists()
 
     def predictions(self, record: Record) -> tuple[NDArray[np.float32], NDArray[np.int64]] | None:
         """Reads logits (N, C) and classes (N,) of a run; None if they were not kept or left out of a bundle.
@@ -119,7 +123,7 @@ class Store:
         """
         if record["predictions"] is None:
             return None
-        path = self.prediction_files / f"{record['run_id']}.npz"
+        path = self.prediction_files / Path(record["predictions"]["file"]).name
         if not path.exists():
             return None
         content = path.read_bytes()
@@ -129,20 +133,43 @@ class Store:
             return arrays["logits"], arrays["target"]
 
     def export_bundle(self, path: str | os.PathLike[str]) -> None:
-        """Writes all records into one JSON-lines file, to keep or to commit; predictions are left out."""
-        write_atomically(Path(path), b"".join(dump_record(record) for record in self.read()))
+        """Writes all records into one compressed JSON-lines file, to keep or to commit; predictions are left out.
 
-    def import_bundle(self, path: str | os.PathLike[str]) -> None:
-        """Takes the records of a JSON-lines file that the store does not have yet.
-
-        Raises:
-            CorruptFileError: If a line is damaged; then nothing is taken.
+        As `records.jsonl.xz` in a folder, the file is a part of the store there.
         """
-        lines = Path(path).read_bytes().splitlines(keepends=True)
+        write_atomically(Path(path), lzma.compress(b"".join(dump_record(record) for record in self.read())))
+
+    @cached_property
+    def _bundled(self) -> dict[str, Record]:
+        path = self.path / BUNDLE
+        if not path.exists():
+            return {}
+        try:
+            lines = lzma.decompress(path.read_bytes()).splitlines(keepends=True)
+        except lzma.LZMAError:
+            raise CorruptFileError(str(path), "is torn or no xz file") from None
         records = [load_record(line, f"{path}:{number}") for number, line in enumerate(lines, start=1)]
-        for record in records:
-            if record["run_id"] not in self:
-                self.write(record)
+        return {record["run_id"]: record for record in records}
+
+    def add_timing(self, task: str, scale: str, runs: int, seconds: float) -> None:
+        """Notes how long a job took. This is only good for estimates, so nothing is done about a full disk."""
+        line = json.dumps({"task": task, "scale": scale, "runs": runs, "seconds": round(seconds, 3)}) + "\n"
+        with suppress(OSError):
+            self.path.mkdir(parents=True, exist_ok=True)
+            with open(self.path / "timings.jsonl", "ab", buffering=0) as file:  # appended at once: lines stay whole
+                file.write(line.encode())
+
+    def seconds_per_run(self) -> Mapping[tuple[str, str], float]:
+        """Returns the mean time of a run by task and scale, as far as it was measured here."""
+        totals: dict[tuple[str, str], tuple[float, int]] = {}
+        with suppress(FileNotFoundError):
+            for line in (self.path / "timings.jsonl").read_bytes().splitlines():
+                with suppress(ValueError, KeyError, TypeError):
+                    timing = json.loads(line)
+                    key = timing["task"], timing["scale"]
+                    seconds, runs = totals.get(key, (0.0, 0))
+                    totals[key] = seconds + timing["seconds"], runs + timing["runs"]
+        return {key: seconds / runs for key, (seconds, runs) in totals.items()}
 
 
 def _npz(logits: NDArray[np.float32], target: NDArray[np.int64]) -> bytes:

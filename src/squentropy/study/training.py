@@ -85,7 +85,7 @@ def train(
         run: What to train. The global random state of PyTorch is seeded from it.
         task: The run's task.
         data: The run's data, split for its seed.
-        checkpoint: Where to go on from and to save to.
+        checkpoint: Where to go on from and to save to. It stays: whoever has the result in safety removes it.
         progress: Called with the finished share after each step.
         fabric: Device, precision and processes; a single process on the CPU if None.
 
@@ -131,8 +131,6 @@ class _Training:
         self._resume()
         while self.position.epoch < self.recipe.epochs:
             self._epoch()
-        if self.checkpoint is not None and self.fabric.is_global_zero:
-            self.checkpoint.remove()
         return self.result
 
     def _epoch(self) -> None:
