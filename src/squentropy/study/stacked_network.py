@@ -6,6 +6,10 @@ from functools import cached_property
 import torch
 from torch import Tensor, nn
 
+# A fused optimiser rounds the few numbers after the last whole vector otherwise than the rest. With a length that is a
+# multiple of all vectors there are none, and a replica's numbers do not depend on where in the tensor it stands.
+_LANES = 64
+
 
 class StackedNetwork:
     """Replicas of a stack of `Linear` and `ReLU`: the same widths, each with weights of its own.
@@ -18,7 +22,7 @@ class StackedNetwork:
         models: The replicas, whose weights are copied.
 
     Attributes:
-        parameters: All weights and biases, flat.
+        parameters: All weights and biases, flat, and some zeros at the end.
         gradient: The gradient of `parameters`, which `backward` writes.
         layers: The layers (R, in + 1, out), first to last; they share the memory of `parameters`.
 
@@ -34,7 +38,8 @@ class StackedNetwork:
         replicas = [linear_layers(model) for model in models]
         self.num_replicas = len(replicas)
         self._shapes = [(layer.in_features + 1, layer.out_features) for layer in replicas[0]]
-        self.parameters = torch.zeros(self.num_replicas * sum(rows * columns for rows, columns in self._shapes))
+        count = self.num_replicas * sum(rows * columns for rows, columns in self._shapes)
+        self.parameters = torch.zeros(count + -count % _LANES)
         self.gradient = torch.zeros_like(self.parameters)
         self.layers = self._by_layer(self.parameters)
         self._gradients = self._by_layer(self.gradient)
@@ -47,10 +52,12 @@ class StackedNetwork:
                 layer[number, -1] = linear.bias.detach()
 
     def _by_layer(self, flat: Tensor) -> list[Tensor]:
-        sizes = [self.num_replicas * rows * columns for rows, columns in self._shapes]
-        return [
-            part.view(self.num_replicas, *shape) for part, shape in zip(flat.split(sizes), self._shapes, strict=True)
-        ]
+        layers, start = [], 0
+        for rows, columns in self._shapes:
+            size = self.num_replicas * rows * columns
+            layers.append(flat[start : start + size].view(self.num_replicas, rows, columns))
+            start += size
+        return layers
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Computes the logits (R, N, C) of inputs (R, N, d + 1) that end with a column of ones.
