@@ -1,8 +1,9 @@
-"""One thread for each test process, and hypothesis without surprises."""
+"""One thread for each test process, Triton without a GPU, and hypothesis without surprises."""
 
 import os
 
 os.environ["OMP_NUM_THREADS"] = "1"
+os.environ["TRITON_INTERPRET"] = "1"  # read when triton is imported, which torch may do at any time
 
 import pytest
 import torch
