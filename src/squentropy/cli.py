@@ -35,6 +35,7 @@ def make_app() -> "typer.Typer":
 
     from squentropy.data.command import data_app
     from squentropy.study.report.command import report
+    from squentropy.tasks.command import compare, reproduce, tasks
 
     app = typer.Typer(
         no_args_is_help=True,
@@ -51,10 +52,13 @@ def make_app() -> "typer.Typer":
 
     @app.callback()
     def options(
-        version: bool = typer.Option(False, "--version", callback=show_version, is_eager=True, help="Show the version."),
+        version: bool = typer.Option(
+            False, "--version", callback=show_version, is_eager=True, help="Show the version."
+        ),
     ) -> None:
         pass
 
     app.add_typer(data_app, name="data")
-    app.command()(report)
+    for command in (reproduce, compare, report, tasks):
+        app.command()(command)
     return app

@@ -4,7 +4,7 @@ import io
 import json
 import lzma
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -45,6 +45,7 @@ class Store:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
+        self._only: frozenset[str] | None = None
         self.records = self.path / "records"
         self.prediction_files = self.path / "predictions"
         self.checkpoints = self.path / "checkpoints"
@@ -53,7 +54,14 @@ class Store:
 
     def run_ids(self) -> set[str]:
         """Returns the ids of all runs that have a record."""
-        return {path.stem for path in self.records.glob("*.json")} | self._bundled.keys()
+        run_ids = {path.stem for path in self.records.glob("*.json")} | self._bundled.keys()
+        return run_ids if self._only is None else run_ids & self._only
+
+    def limited_to(self, records: Iterable[Record]) -> "Store":
+        """Returns the same store with the eyes closed to all but some records, for a report of just these."""
+        store = Store(self.path)
+        store._only = frozenset(record["run_id"] for record in records)
+        return store
 
     def __contains__(self, run_id: str) -> bool:
         return (self.records / f"{run_id}.json").exists() or run_id in self._bundled

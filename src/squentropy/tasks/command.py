@@ -1,0 +1,176 @@
+"""`squentropy tasks`, `squentropy reproduce` and `squentropy compare`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from squentropy.study import LossSpec, Task
+
+_LOSSES = "squentropy,cross_entropy,rescaled_square"
+_SEEDS = 5
+
+Losses = Annotated[str, typer.Option(help="Losses with commas between them: name, or name:parameter=value.")]
+Seeds = Annotated[int, typer.Option(min=1, help="How many seeds each loss gets.")]
+Engine = Annotated[Literal["local", "ray"], typer.Option(help="Processes of this machine, or a Ray cluster.")]
+Workers = Annotated[int | None, typer.Option(min=1, help="How many processes; one for each core if not given.")]
+DataDir = Annotated[Path | None, typer.Option("--data", help="Your data directory, instead of SQUENTROPY_DATA.")]
+RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Do failed runs again.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Say only what went wrong and where the report is.")]
+
+
+def tasks(
+    names: Annotated[list[str] | None, typer.Argument(help="Tasks or groups; a group shows its tasks.")] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """List the tasks: their scales and times, what they reproduce, and whether their data are at hand.
+
+    The times are those of three losses with five seeds on one core.
+
+    Example: `squentropy tasks`
+    """
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from squentropy.tasks import TASKS, group_of, select_tasks
+
+    rows: dict[str, list[Task]] = {}
+    for task in select_tasks(names) if names else TASKS.values():
+        rows.setdefault(task.name if names else group_of(task.name) or task.name, []).append(task)
+    table = Table(box=None, header_style="bold")
+    table.add_column("task", no_wrap=True)
+    table.add_column("data")
+    for scale in ("small", "paper"):
+        table.add_column(scale, justify="right")
+    table.add_column("what it is", style="dim")
+    for name, members in rows.items():
+        table.add_row(
+            escape(name),
+            _at_hand(members, data_dir),
+            *(_time(members, scale) for scale in ("small", "paper")),
+            escape(_summary(members)),
+        )
+    Console().print(table)
+
+
+def _at_hand(members: Sequence["Task"], data_dir: Path | None) -> str:
+    from squentropy.data import MANIFEST, is_at_hand
+
+    count = sum(all(is_at_hand(MANIFEST[each], data_dir) for each in task.data_sets) for task in members)
+    if len(members) > 1:
+        return f"{count} of {len(members)}"
+    return "[green]yes[/]" if count else "no"
+
+
+def _time(members: Sequence["Task"], scale: str) -> str:
+    from squentropy.study.display import duration
+
+    if not any(scale in task.recipes for task in members):
+        return "-"
+    return duration(sum(task.seconds.get(scale, 0.0) for task in members) * len(_LOSSES.split(",")) * _SEEDS)
+
+
+def _summary(members: Sequence["Task"]) -> str:
+    if len(members) > 1:
+        return f"{len(members)} tasks"
+    (task,) = members
+    return f"{task.paper_row}: {task.summary}" if task.paper_row else task.summary
+
+
+def reproduce(
+    names: Annotated[list[str] | None, typer.Argument(help="Tasks or groups; without any, those embedded.")] = None,
+    losses: Losses = _LOSSES,
+    seeds: Seeds = _SEEDS,
+    scale: Annotated[Literal["small", "paper"], typer.Option(help="The published recipe, or a short cut.")] = "paper",
+    engine: Engine = "local",
+    workers: Workers = None,
+    data_dir: DataDir = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the study. Default: studies/NAME if it holds a finished one, else reproduction."),
+    ] = None,
+    retry_failed: RetryFailed = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run the paper's comparison of losses, and write the report.
+
+    What is done already in the folder is not done again. Without names, the tasks run whose data come with the
+    package.
+
+    Example: `squentropy reproduce spiral --seeds 3`
+    """
+    from squentropy.study import Store, plan
+    from squentropy.study.session import work_on
+    from squentropy.study.study import Study
+    from squentropy.tasks import find_task, select_tasks
+
+    out = out or _folder(names or [])
+    runs = plan(select_tasks(names or []), _parse_losses(losses), seeds, scale)
+    study = Study(runs, find_task, Store(out.absolute()), data_dir)
+    if not work_on(study, out, engine=engine, workers=workers, retry_failed=retry_failed, quiet=quiet):
+        raise typer.Exit(1)
+
+
+def compare(
+    source: Annotated[Path, typer.Argument(help="Python file that defines TASK, or several as TASKS.")],
+    losses: Losses = _LOSSES,
+    seeds: Seeds = _SEEDS,
+    scale: Annotated[
+        Literal["small", "paper"] | None, typer.Option(help="Which of the task's recipes; needed if it has both.")
+    ] = None,
+    engine: Engine = "local",
+    workers: Workers = None,
+    data_dir: DataDir = None,
+    out: Annotated[Path, typer.Option(help="Folder of the study.")] = Path("comparison"),
+    retry_failed: RetryFailed = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compare losses on a task of your own, and write the report.
+
+    Example: `squentropy compare my_task.py --losses squentropy,cross_entropy --seeds 10`
+    """
+    from squentropy.study import Store, plan
+    from squentropy.study.session import work_on
+    from squentropy.study.study import Study
+    from squentropy.tasks.user import UserTasks
+
+    if source.suffix != ".py":
+        raise ValueError(f"source must be a Python file that defines a task, ending in .py, got {str(source)!r}")
+    find = UserTasks(source.absolute())
+    runs = plan(find.all(), _parse_losses(losses), seeds, scale or _only_scale(find.all()))
+    study = Study(runs, find, Store(out.absolute()), data_dir)
+    if not work_on(study, out, engine=engine, workers=workers, retry_failed=retry_failed, quiet=quiet):
+        raise typer.Exit(1)
+
+
+def _folder(names: Sequence[str]) -> Path:
+    """A finished study that comes with the repository, or the folder for new ones."""
+    from squentropy.study.store import BUNDLE
+
+    finished = Path("studies", *names)
+    return finished if len(names) == 1 and (finished / BUNDLE).is_file() else Path("reproduction")
+
+
+def _only_scale(tasks: Sequence["Task"]) -> str:
+    scales = {scale for task in tasks for scale in task.recipes}
+    if len(scales) != 1:
+        raise ValueError(f"scale must be given, as the recipes have {' and '.join(sorted(scales)) or 'none'}")
+    return scales.pop()
+
+
+def _parse_losses(text: str) -> list["LossSpec"]:
+    """Reads "squentropy,rescaled_square:t=1,M=5": a part with = but no colon belongs to the loss before it."""
+    from squentropy.study import LossSpec
+
+    written: list[str] = []
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        if written and "=" in part and ":" not in part:
+            written[-1] += f",{part}"
+        else:
+            written.append(part)
+    if not written:
+        raise ValueError("losses must name at least one loss, such as squentropy,cross_entropy")
+    return [LossSpec.parse(each) for each in dict.fromkeys(written)]
