@@ -1,6 +1,7 @@
 """Checkpoints of unfinished training, guarded by a hash."""
 
 import io
+import pickle
 import time
 from pathlib import Path
 from typing import Any
@@ -54,14 +55,17 @@ class Checkpoint:
         """Reads the state; None if there is none.
 
         Raises:
-            CorruptFileError: If a single byte was changed. The file stays.
+            CorruptFileError: If a single byte was changed, or the file would run code. The file stays.
         """
         if not self.path.exists():
             return None
         content = self.path.read_bytes()
         if digest(content[_HASH_LENGTH:]).encode() != content[:_HASH_LENGTH]:
             raise CorruptFileError(str(self.path), "does not fit its hash: it was edited or damaged")
-        state: dict[str, Any] = torch.load(io.BytesIO(content[_HASH_LENGTH:]), weights_only=True)
+        try:
+            state: dict[str, Any] = torch.load(io.BytesIO(content[_HASH_LENGTH:]), weights_only=True)
+        except pickle.UnpicklingError:
+            raise CorruptFileError(str(self.path), "holds more than tensors and plain values") from None
         return state
 
     def remove(self) -> None:

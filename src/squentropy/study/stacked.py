@@ -76,7 +76,7 @@ class _StackedTraining:
         self._resume()
         while any(group.share_done < 1 for group in self.groups):
             self._advance()
-            if self.checkpoint is not None:
+            if self.checkpoint is not None and self.checkpoint.is_due:
                 self.checkpoint.save({"groups": [group.state() for group in self.groups]})
         outcomes = {run: outcome for group in self.groups for run, outcome in group.outcomes()}
         return [outcomes[run] for run in self.runs]

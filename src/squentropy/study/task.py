@@ -1,15 +1,20 @@
 """A task: what to load, what to build, how to train it at each scale, and what to measure."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from torch import Tensor, nn
 
 from squentropy.study.recipe import Recipe
 from squentropy.study.run import SCALES
 from squentropy.study.samples import Batch, Data
+
+if TYPE_CHECKING:
+    from squentropy.study.report.supplement import Supplement
 
 
 @dataclass(frozen=True)
@@ -21,7 +26,7 @@ class Outputs:
         target: Classes (N,). Rows with `ignore_index` (-100) count neither in the loss nor in the metrics.
         extra: Sum over the batch of a term beside the loss, such as CTC.
         count: What the sums of the loss and of `extra` are divided by; the rows that are not ignored if None.
-        carried: Memory for the next batch of the same epoch.
+        carried: Memory for the next batch of the same epoch, detached.
     """
 
     logits: Tensor
@@ -73,6 +78,7 @@ class Task:
         data_sets: Names in the manifest of `squentropy.data` that `load` reads.
         paper_row: What the task reproduces, such as "Table 1: MNIST"; None if nothing.
         summary: One line for lists.
+        supplement: Computes what the report shows of this task beside the tables; None if nothing.
         seconds: Roughly how long one run takes at each scale, to start the longest first.
 
     Example:
@@ -103,6 +109,7 @@ class Task:
     data_sets: tuple[str, ...] = ()
     paper_row: str | None = None
     summary: str = ""
+    supplement: Callable[[], Supplement] | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

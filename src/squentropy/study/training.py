@@ -68,7 +68,7 @@ class _Position:
     step: int = 0
     loss_sum: Tensor = field(default_factory=partial(torch.zeros, (), dtype=torch.float64))
     loss_count: Tensor = field(default_factory=partial(torch.zeros, (), dtype=torch.float64))
-    carried: Any = None
+    carried: dict[int, Any] = field(default_factory=dict)  # of each part of a batch
 
 
 def train(
@@ -159,9 +159,9 @@ class _Training:
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         count = torch.zeros((), dtype=torch.float64, device=self.fabric.device)
-        for number, batch in enumerate(parts, start=1):
-            with self.fabric.no_backward_sync(self.model, enabled=number < len(parts)):
-                total, rows = self._objective(self.fabric.to_device(batch))
+        for number, batch in enumerate(parts):
+            with self.fabric.no_backward_sync(self.model, enabled=number < len(parts) - 1):
+                total, rows = self._objective(number, self.fabric.to_device(batch))
                 self.fabric.backward(total)
             position.loss_sum = position.loss_sum + total.detach()
             count += rows
@@ -176,10 +176,10 @@ class _Training:
         self.optimizer.step()
         self.optimizer.zero_grad()
 
-    def _objective(self, batch: Batch) -> tuple[Tensor, Tensor | int]:
-        """Returns the sum over the rows of a batch that is minimised, and how many rows that are."""
-        outputs = self.task.forward(self.model, batch, self.position.carried)
-        self.position.carried = outputs.carried
+    def _objective(self, number: int, part: Batch) -> tuple[Tensor, Tensor | int]:
+        """Returns the sum over the rows of a batch's part that is minimised, and how many rows that are."""
+        outputs = self.task.forward(self.model, part, self.position.carried.get(number))
+        self.position.carried[number] = outputs.carried
         total = self.recipe.loss_weight * self.loss(outputs.logits, outputs.target, reduction="sum")
         if outputs.extra is not None:
             total = total + outputs.extra
@@ -221,7 +221,7 @@ class _Training:
             "random": torch.get_rng_state(),
             "order": self.order_before,
             "position": vars(self.position),
-            "result": {"last": self.result.last, "best": self.result.best, "curves": self.result.curves},
+            "result": vars(self.result),
         }
         if self.fabric.device.type == "cuda":
             state["random_cuda"] = torch.cuda.get_rng_state(self.fabric.device)
