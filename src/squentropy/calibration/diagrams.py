@@ -146,7 +146,7 @@ def reliability_diagrams(models: Mapping[str, CalibrationBins], *, interval: flo
         if column:
             above.set_ylabel("")
             below.set_ylabel("")
-    _add_legend(figure, below, above)
+    _add_legend(figure, columns, below, above)
     return figure
 
 
@@ -186,7 +186,7 @@ def class_diagrams(
         ax.set(xlabel="", ylabel="")
     figure.supxlabel("probability of the class", fontsize="medium")
     figure.supylabel("how often it was the class", fontsize="medium")
-    _add_legend(figure, ax)
+    _add_legend(figure, columns, ax)
     return figure
 
 
@@ -208,12 +208,13 @@ def wilson_interval(
     return np.clip(middle - half, 0, 1), np.clip(middle + half, 0, 1)
 
 
-def _add_legend(figure: "Figure", *axes: "Axes") -> None:
+def _add_legend(figure: "Figure", columns: int, *axes: "Axes") -> None:
     entries: dict[str, Artist] = {}
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
-    figure.legend(entries.values(), entries.keys(), loc="outside upper center", ncols=len(entries), frameon=False)
+    ncols = min(len(entries), max(2, 2 * columns - 1))
+    figure.legend(entries.values(), entries.keys(), loc="outside upper center", ncols=ncols, frameon=False)
 
 
 def _check_one_row(bins: CalibrationBins) -> None:

@@ -46,9 +46,9 @@ class Batch:
 
     Attributes:
         first_row: Number of the first one, counted from 0.
-        scores: Logits or probabilities (n, C) or (n, C, d1, ...).
-        target: Class indices (n,) or (n, d1, ...) int64.
-        weight: Sample weights, or None.
+        scores: Logits or probabilities (n, C).
+        target: Class indices (n,) int64.
+        weight: Sample weights (n,), or None.
     """
 
     first_row: int
@@ -59,6 +59,8 @@ class Batch:
 
 def read_batches(path: Path, columns: Columns) -> Iterator[Batch]:
     """Reads a file from start to end; what is held at once does not depend on its length. No pickle is ever loaded.
+
+    Of arrays (N, C, d1, ...) every position becomes a row.
 
     Args:
         path: File whose name ends in .npz, .safetensors, .csv or .parquet.
@@ -82,10 +84,7 @@ def read_batches(path: Path, columns: Columns) -> Iterator[Batch]:
     first_row = 0
     with _names_the_file(path):
         for arrays in _READERS[path.suffix](path, columns):
-            weight = None if columns.weight is None else arrays[columns.weight]
-            batch = Batch(
-                first_row, arrays[columns.scores], _as_classes(arrays[columns.target], columns.target), weight
-            )
+            batch = _batch(first_row, columns, arrays)
             yield batch
             first_row += len(batch.target)
         if first_row == 0:
@@ -101,10 +100,21 @@ def _names_the_file(path: Path) -> Iterator[None]:
         raise ValueError(f"cannot read {path}: {' '.join(str(error).split())}") from error
 
 
-def _as_classes(target: Tensor, name: str) -> Tensor:
+def _batch(first_row: int, columns: Columns, arrays: Mapping[str, Tensor]) -> Batch:
+    scores, target = arrays[columns.scores], arrays[columns.target]
+    weight = None if columns.weight is None else arrays[columns.weight]
+    if scores.ndim < 2:
+        raise ValueError(f"{columns.scores!r} must have shape (N, C), one column a class, got {tuple(scores.shape)}")
     if target.is_floating_point() or target.is_complex() or target.dtype == torch.bool:
-        raise ValueError(f"{name!r} must be integers, the numbers of the classes from 0, got {target.dtype}")
-    return target.long()
+        raise ValueError(f"{columns.target!r} must be integers, the numbers of the classes from 0, got {target.dtype}")
+    rows = (scores.shape[0], *scores.shape[2:])
+    for name, array in ((columns.target, target), (columns.weight, weight)):
+        if array is not None and tuple(array.shape) != rows:
+            raise ValueError(
+                f"{name!r} must have one value for each row of {columns.scores!r}, got {tuple(array.shape)}"
+            )
+    flat_scores = scores.movedim(1, -1).reshape(-1, scores.shape[1])
+    return Batch(first_row, flat_scores, target.reshape(-1).long(), None if weight is None else weight.reshape(-1))
 
 
 # ---- arrays: npz and safetensors ----
