@@ -6,18 +6,25 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from squentropy.losses.comparisons import focal, label_smoothing, logit_penalty
+from squentropy.losses.gram import linear_wrong_squares
+from squentropy.losses.linear import LinearSquentropyLoss, linear_squentropy
 from squentropy.losses.rescaled_square import RescaledSquareLoss, rescaled_square
+from squentropy.losses.sharded import sharded_squentropy
 from squentropy.losses.squentropy import SquentropyLoss, squentropy
 
 __all__ = [
     "LOSSES",
+    "LinearSquentropyLoss",
     "RescaledSquareLoss",
     "SquentropyLoss",
     "cross_entropy",
     "focal",
     "label_smoothing",
+    "linear_squentropy",
+    "linear_wrong_squares",
     "logit_penalty",
     "rescaled_square",
+    "sharded_squentropy",
     "squentropy",
 ]
 

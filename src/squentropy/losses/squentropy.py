@@ -1,5 +1,7 @@
 """Squentropy: cross entropy plus the mean squared logit of the wrong classes (eq. 1 of the paper)."""
 
+from typing import Any
+
 from torch import Tensor, nn
 
 from squentropy.losses.arguments import check_arguments, check_not_negative, class_dim
@@ -16,6 +18,7 @@ def squentropy(
     label_smoothing: float = 0.0,
     *,
     square_weight: float = 1.0,
+    inplace_backward: bool = False,
 ) -> Tensor:
     r"""Cross entropy plus the mean squared logit of the wrong classes.
 
@@ -38,6 +41,10 @@ def squentropy(
         reduction: ``"none"``, ``"mean"`` or ``"sum"``. The mean of no sample is NaN, as in PyTorch.
         label_smoothing: between 0 and 1.
         square_weight: the factor :math:`\alpha` of the square term, not negative.
+        inplace_backward: whether backward may write the gradient over the memory of ``logits``, which saves the
+            time and memory of a new tensor. For logits that nobody needs after backward, and only once: a second
+            backward, or one of another function that saved them, raises PyTorch's error for tensors modified in
+            place. The formula, a GPU and logits whose samples share memory leave them alone.
 
     Returns:
         A scalar, or with ``reduction="none"`` a tensor of the shape that class indices have. NaN logits give NaN;
@@ -54,7 +61,7 @@ def squentropy(
     check_arguments(logits, target, weight, ignore_index, reduction, label_smoothing)
     check_not_negative("square_weight", square_weight)
     terms = Terms(1.0, square_weight / (logits.shape[class_dim(logits)] - 1), 0.0, 0.0)
-    return reduced_loss(logits, target, weight, ignore_index, reduction, label_smoothing, terms)
+    return reduced_loss(logits, target, weight, ignore_index, reduction, label_smoothing, terms, inplace_backward)
 
 
 class SquentropyLoss(nn.CrossEntropyLoss):
@@ -82,11 +89,13 @@ class SquentropyLoss(nn.CrossEntropyLoss):
         label_smoothing: float = 0.0,
         *,
         square_weight: float = 1.0,
+        inplace_backward: bool = False,
     ) -> None:
         """Keep the options; ``size_average`` and ``reduce`` are PyTorch's deprecated ones."""
         super().__init__(weight, size_average, ignore_index, reduce, reduction, label_smoothing)
         check_not_negative("square_weight", square_weight)
         self.square_weight = square_weight
+        self.inplace_backward = inplace_backward
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """The loss of logits ``input`` and ``target``, as :func:`squentropy` gives it."""
@@ -98,6 +107,7 @@ class SquentropyLoss(nn.CrossEntropyLoss):
             self.reduction,
             self.label_smoothing,
             square_weight=self.square_weight,
+            inplace_backward=self.inplace_backward,
         )
 
     def extra_repr(self) -> str:
@@ -105,7 +115,7 @@ class SquentropyLoss(nn.CrossEntropyLoss):
         return options_repr(self, square_weight=self.square_weight)
 
 
-def options_repr(module: nn.CrossEntropyLoss, **own: float) -> str:
+def options_repr(module: Any, **own: float) -> str:
     """What the ``repr`` of a loss shows: options that are not the default, and the loss's own parameters."""
     options: list[str] = []
     if module.weight is not None:
@@ -116,4 +126,7 @@ def options_repr(module: nn.CrossEntropyLoss, **own: float) -> str:
         options.append(f"reduction={module.reduction!r}")
     if module.label_smoothing != 0.0:
         options.append(f"label_smoothing={module.label_smoothing}")
-    return ", ".join(options + [f"{name}={value}" for name, value in own.items()])
+    options += [f"{name}={value}" for name, value in own.items()]
+    if getattr(module, "inplace_backward", False):
+        options.append("inplace_backward=True")
+    return ", ".join(options)
