@@ -43,7 +43,7 @@ def assert_equal_but_for_rounding(stacked, alone):
         assert stacked.curves[name] == pytest.approx(values, rel=1e-3), name
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", [*LOSSES, "squentropy:square_weight=0.3,label_smoothing=0.1"])
 def test_each_loss_as_alone(loss):
     runs, task, datas = prepared([loss], options={"hidden": [8, 16]})
     for run, data, result in zip(runs, datas, train_stacked(runs, task, datas), strict=True):
@@ -239,6 +239,11 @@ def test_refuses_other_networks(model):
 def test_refuses_other_recipes(changes, told):
     with pytest.raises(ValueError, match=told):
         train_stacked(*prepared(**changes))
+
+
+def test_refuses_parameters_that_the_loss_refuses():
+    with pytest.raises(ValueError, match="square_weight"):
+        train_stacked(*prepared(["squentropy:square_weight=-1"]))
 
 
 def test_refuses_other_tasks_and_data():

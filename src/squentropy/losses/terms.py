@@ -1,5 +1,6 @@
 """What tells one loss of the paper from the other: the factors of its parts, which formula and kernels read alike."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 
@@ -19,3 +20,31 @@ class Terms(NamedTuple):
     wrong_square: float
     true_square: float
     M: float
+
+
+def squentropy_terms(num_classes: int, square_weight: float = 1.0) -> Terms:
+    """What squentropy is made of.
+
+    Example:
+        >>> squentropy_terms(5)
+        Terms(cross_entropy=1.0, wrong_square=0.25, true_square=0.0, M=0.0)
+    """
+    return Terms(1.0, square_weight / (num_classes - 1), 0.0, 0.0)
+
+
+def rescaled_square_terms(num_classes: int, t: float = 1.0, M: float = 1.0) -> Terms:
+    """What the rescaled square loss is made of.
+
+    Example:
+        >>> rescaled_square_terms(4, t=2.0, M=5.0)
+        Terms(cross_entropy=0.0, wrong_square=0.25, true_square=0.5, M=5.0)
+    """
+    return Terms(0.0, 1.0 / num_classes, t / num_classes, M)
+
+
+#: The losses of `squentropy.LOSSES` that are made of these parts: `TERMS[name](num_classes, **own_parameters)`.
+TERMS: dict[str, Callable[..., Terms]] = {
+    "squentropy": squentropy_terms,
+    "cross_entropy": lambda num_classes: Terms(1.0, 0.0, 0.0, 0.0),
+    "rescaled_square": rescaled_square_terms,
+}

@@ -4,6 +4,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from inspect import signature
 from itertools import groupby
 from threading import Event
 from typing import Any, TypeAlias
@@ -11,11 +12,13 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor, nn
 
+from squentropy.losses.dispatch import loss_and_gradient
+from squentropy.losses.terms import TERMS
 from squentropy.study.canonical import derived_seed
 from squentropy.study.checkpoint import Checkpoint
-from squentropy.study.evaluation import evaluate_stacked
+from squentropy.study.evaluation import IGNORED, evaluate_stacked
 from squentropy.study.optimization import learning_rate, make_optimizer
-from squentropy.study.run import Run
+from squentropy.study.run import LossSpec, Run
 from squentropy.study.samples import Data, Rows, TensorData
 from squentropy.study.stacked_network import StackedNetwork, with_ones
 from squentropy.study.task import Task, classify
@@ -151,7 +154,8 @@ class _Group:
 
     def __init__(self, task: Task, members: Sequence[_Member]) -> None:
         self.task, self.runs = task, [run for run, _ in members]
-        self.recipe, self.loss = self.runs[0].recipe, self.runs[0].loss.function()
+        self.recipe = self.runs[0].recipe
+        self.loss = _loss_and_gradient(self.runs[0].loss, members[0][1].num_classes)
         self.network = StackedNetwork([_seeded_model(run, task, data) for run, data in members])
         self.parameters = nn.Parameter(self.network.parameters)
         self.parameters.grad = self.network.gradient
@@ -204,19 +208,13 @@ class _Group:
         """Makes one optimiser step on the mean of the batch and returns the sum of its losses (R,) for each replica."""
         rows = batch.target.shape[1]
         logits = self.network.forward(batch.inputs)
-        losses, gradient = self._loss_and_gradient(logits.flatten(0, 1), batch.target.flatten(), 1 / rows)
+        losses, gradient = self.loss(logits.flatten(0, 1), batch.target.flatten(), self.recipe.loss_weight / rows)
         self.network.backward(batch.inputs, gradient.view_as(logits))
         if self.recipe.clip_norm is not None:
             self.network.clip(self.recipe.clip_norm)
         self.optimizer.param_groups[0]["lr"] = learning_rate(self.recipe, step, self.steps_per_epoch)
         self.optimizer.step()
-        return losses.view(batch.target.shape).sum(1, dtype=torch.float64)
-
-    def _loss_and_gradient(self, logits: Tensor, target: Tensor, scale: float) -> tuple[Tensor, Tensor]:
-        leaf = logits.detach().requires_grad_()
-        losses = self.recipe.loss_weight * self.loss(leaf, target, reduction="none")
-        (gradient,) = torch.autograd.grad(losses, leaf, torch.full_like(losses, scale))
-        return losses.detach(), gradient
+        return self.recipe.loss_weight * losses.view(batch.target.shape).sum(1, dtype=torch.float64)
 
     def _evaluate(self, train_loss: list[float]) -> None:
         logits = torch.cat(
@@ -259,6 +257,31 @@ class _Group:
 def _seeded_model(run: Run, task: Task, data: TensorData) -> nn.Module:
     torch.manual_seed(derived_seed(run.seed, "weights"))
     return task.build(data, run.recipe)
+
+
+def _loss_and_gradient(spec: LossSpec, num_classes: int) -> Callable[[Tensor, Tensor, float], tuple[Tensor, Tensor]]:
+    """Returns what computes the losses (N,) of logits (N, C), and `scale` times the gradient of their sum.
+
+    It may write the gradient over the logits. The paper's losses need one pass, others go through autograd.
+    """
+    loss = spec.function()
+    loss(torch.zeros(1, num_classes), torch.zeros(1, dtype=torch.int64))  # refuses parameters that it does not take
+
+    def by_autograd(logits: Tensor, target: Tensor, scale: float) -> tuple[Tensor, Tensor]:
+        leaf = logits.detach().requires_grad_()
+        losses = loss(leaf, target, reduction="none")
+        (gradient,) = torch.autograd.grad(losses, leaf, torch.full_like(losses, scale))
+        return losses.detach(), gradient
+
+    make_terms = TERMS.get(spec.name)
+    if make_terms is None or not spec.parameters.keys() <= signature(make_terms).parameters.keys():
+        return by_autograd
+    terms = make_terms(num_classes, **spec.parameters)
+
+    def in_one_pass(logits: Tensor, target: Tensor, scale: float) -> tuple[Tensor, Tensor]:
+        return loss_and_gradient(logits, target, None, IGNORED, 0.0, terms, scale=scale, out=logits)
+
+    return in_one_pass
 
 
 def _stacked(parts: Sequence[Rows]) -> Rows:
