@@ -6,6 +6,8 @@ import torch
 import squentropy as sq
 from squentropy import LOSSES
 
+pytestmark = pytest.mark.usefixtures("path")
+
 OURS = [name for name in LOSSES if name not in ("cross_entropy", "label_smoothing")]
 LOGITS, TARGET = torch.zeros(4, 3), torch.tensor([0, 1, 2, 0])
 

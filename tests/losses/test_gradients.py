@@ -7,6 +7,8 @@ from torch.autograd import gradcheck, gradgradcheck
 from squentropy import LOSSES
 from tests.losses.reference import CASES
 
+pytestmark = pytest.mark.usefixtures("path")
+
 KINDS = ["indices", "ignored", "weighted", "smoothed", "probabilities"]
 
 

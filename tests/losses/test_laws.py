@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 import squentropy as sq
 from squentropy import LOSSES
 
-pytestmark = pytest.mark.parametrize("name", LOSSES)
+pytestmark = [pytest.mark.parametrize("name", LOSSES), pytest.mark.usefixtures("path")]
 
 
 @st.composite

@@ -9,6 +9,8 @@ import torch
 from squentropy import LOSSES
 from tests.losses.make_literals import LOGITS
 
+pytestmark = pytest.mark.usefixtures("path")
+
 LITERALS = json.loads(Path(__file__).with_name("literals.json").read_text())
 
 

@@ -8,6 +8,8 @@ import torch.nn.functional as F
 from squentropy import LOSSES
 from tests.losses.reference import CASES, reference
 
+pytestmark = pytest.mark.usefixtures("path")
+
 SHAPES = [(7,), (5, 4), (1, 3), (3, 2), (2, 4, 3), (2, 3, 2, 2), (2, 3, 2, 1, 2)]
 REDUCTIONS = ["none", "mean", "sum"]
 

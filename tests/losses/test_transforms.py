@@ -11,6 +11,8 @@ from torch import nn
 import squentropy as sq
 from squentropy import LOSSES
 
+pytestmark = pytest.mark.usefixtures("path")
+
 MODULES = [
     (sq.SquentropyLoss, sq.squentropy, {"square_weight": 0.5}),
     (sq.RescaledSquareLoss, sq.rescaled_square, {"t": 2.0, "M": 3.0}),
@@ -101,8 +103,8 @@ def test_signatures_are_those_of_cross_entropy(module_class, function, own):
     theirs = list(inspect.signature(nn.CrossEntropyLoss).parameters)
     ours = inspect.signature(module_class).parameters
     assert list(ours)[: len(theirs)] == theirs
-    assert set(list(ours)[len(theirs) :]) == set(own)
-    assert all(ours[name].kind is inspect.Parameter.KEYWORD_ONLY for name in own)
+    assert set(list(ours)[len(theirs) :]) == {*own, "inplace_backward"}
+    assert all(ours[name].kind is inspect.Parameter.KEYWORD_ONLY for name in list(ours)[len(theirs) :])
     of_function = inspect.signature(function).parameters
     for name, default in own.items():
         assert ours[name].default == of_function[name].default != default
@@ -131,6 +133,7 @@ def test_repr_says_what_differs(module_class, function, own):
     full = module_class(torch.ones(3), ignore_index=0, reduction="sum", label_smoothing=0.1, **own)
     for part in ("weight=tensor of 3", "ignore_index=0", "reduction='sum'", "label_smoothing=0.1", values):
         assert part in repr(full)
+    assert repr(module_class(inplace_backward=True)).endswith(", inplace_backward=True)")
 
 
 def test_is_cross_entropy_to_whoever_asks():

@@ -13,6 +13,11 @@ def class_dim(logits: Tensor) -> int:
     return 0 if logits.ndim == 1 else 1
 
 
+def sample_shape(logits: Tensor) -> torch.Size:
+    """The shape of class indices and of unreduced losses: that of ``logits`` without the classes."""
+    return logits.shape[:1] + logits.shape[2:] if logits.ndim > 1 else torch.Size()
+
+
 def is_probabilities(logits: Tensor, target: Tensor) -> bool:
     """Whether ``target`` holds a probability for each class; PyTorch, too, tells it by the shape."""
     return target.shape == logits.shape
@@ -104,7 +109,7 @@ def _check_probabilities(target: Tensor, ignore_index: int) -> None:
 
 
 def _check_indices(logits: Tensor, target: Tensor) -> None:
-    expected = logits.shape[:1] + logits.shape[2:] if logits.ndim > 1 else logits.shape[:0]
+    expected = sample_shape(logits)
     if target.shape != expected:
         raise ValueError(
             f"target has shape {tuple(target.shape)}, logits have {tuple(logits.shape)}: use class indices of "

@@ -18,6 +18,7 @@ def rescaled_square(
     *,
     t: float = 1.0,
     M: float = 1.0,
+    inplace_backward: bool = False,
 ) -> Tensor:
     r"""The square loss to the target ``M`` for the true class and 0 for the others.
 
@@ -37,6 +38,7 @@ def rescaled_square(
         label_smoothing: as in :func:`squentropy`.
         t: the factor of the true class's square; finite and positive.
         M: the logit that the true class should reach; finite and positive.
+        inplace_backward: as in :func:`squentropy`.
 
     Returns:
         A scalar, or with ``reduction="none"`` a tensor of the shape that class indices have.
@@ -52,7 +54,7 @@ def rescaled_square(
     check_finite_positive("M", M)
     num_classes = logits.shape[class_dim(logits)]
     terms = Terms(0.0, 1.0 / num_classes, t / num_classes, M)
-    return reduced_loss(logits, target, weight, ignore_index, reduction, label_smoothing, terms)
+    return reduced_loss(logits, target, weight, ignore_index, reduction, label_smoothing, terms, inplace_backward)
 
 
 class RescaledSquareLoss(nn.CrossEntropyLoss):
@@ -77,6 +79,7 @@ class RescaledSquareLoss(nn.CrossEntropyLoss):
         *,
         t: float = 1.0,
         M: float = 1.0,
+        inplace_backward: bool = False,
     ) -> None:
         """Keep the options; ``size_average`` and ``reduce`` are PyTorch's deprecated ones."""
         super().__init__(weight, size_average, ignore_index, reduce, reduction, label_smoothing)
@@ -84,6 +87,7 @@ class RescaledSquareLoss(nn.CrossEntropyLoss):
         check_finite_positive("M", M)
         self.t = t
         self.M = M
+        self.inplace_backward = inplace_backward
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """The loss of logits ``input`` and ``target``, as :func:`rescaled_square` gives it."""
@@ -96,6 +100,7 @@ class RescaledSquareLoss(nn.CrossEntropyLoss):
             self.label_smoothing,
             t=self.t,
             M=self.M,
+            inplace_backward=self.inplace_backward,
         )
 
     def extra_repr(self) -> str:
