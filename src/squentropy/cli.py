@@ -33,6 +33,7 @@ def make_app() -> "typer.Typer":
     """Return the program with all its commands, whose modules import what is heavy only when they run."""
     import typer
 
+    from squentropy.bench.command import bench
     from squentropy.data.command import data_app
     from squentropy.study.report.command import report
     from squentropy.tasks.command import compare, reproduce, tasks
@@ -59,6 +60,6 @@ def make_app() -> "typer.Typer":
         pass
 
     app.add_typer(data_app, name="data")
-    for command in (reproduce, compare, report, tasks):
+    for command in (reproduce, compare, report, tasks, bench):
         app.command()(command)
     return app

@@ -1,0 +1,1 @@
+"""How fast and how lean the losses are beside what one would use instead: `squentropy bench`."""
