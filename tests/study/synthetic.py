@@ -95,6 +95,6 @@ def make_records(
                         scale=scale,
                         parameters=parameters,
                         paper_row=f"121 tabular: {task}" if paper_rows else None,
-                    )  # fmt: skip
+                    )
                 )
     return records

@@ -31,15 +31,18 @@ class Boundary(NamedTuple):
 
     def distances(self, points: Array) -> Array:
         """Returns the distance of each point (N, 2) to the boundary, infinite where there is none."""
-        nearest = np.full(len(points), np.inf)
+        squared = np.full(len(points), np.inf)
         for line in self.lines:
             start, along = line[:-1], np.diff(line, axis=0)
-            offset = points[:, None] - start
-            squared = np.maximum((along**2).sum(-1), np.finfo(np.float64).tiny)
-            position = np.clip((offset * along).sum(-1) / squared, 0, 1)
-            gap = np.linalg.norm(offset - position[..., None] * along, axis=-1)
-            nearest = np.minimum(nearest, gap.min(axis=1))
-        return nearest
+            length = np.maximum((along**2).sum(-1), np.finfo(np.float64).tiny)
+            # As products of matrices (N, K), which is an order of magnitude faster than differences (N, K, 2).
+            projection = points @ along.T - (start * along).sum(-1)
+            position = np.clip(projection / length, 0, 1)
+            to_start = (points**2).sum(-1, keepdims=True) + (start**2).sum(-1) - 2 * points @ start.T
+            gaps = to_start - position * (2 * projection - position * length)
+            squared = np.minimum(squared, gaps.min(axis=1))
+        distances: Array = np.sqrt(np.maximum(squared, 0))
+        return distances
 
     def mean_margin(self, points: Array, is_correct: NDArray[np.bool_]) -> float:
         """Returns the mean distance of points to the boundary; points on the wrong side count as negative.

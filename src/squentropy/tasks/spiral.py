@@ -1,5 +1,7 @@
 """The spiral (Figure 3): the data, the task, and the decision boundaries of many seeds trained side by side."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,15 +13,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.func import functional_call, stack_module_state, vmap
 
 from squentropy.models import mlp
 from squentropy.study import LossSpec, Recipe, Rows, Task, TensorData
 from squentropy.study.canonical import derived_seed
+from squentropy.study.optimization import make_optimizer
+from squentropy.study.stacked_network import StackedNetwork, with_ones
 from squentropy.tasks.boundary import Boundary, find_boundary
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from squentropy.study.report.supplement import Supplement
 
 Model: TypeAlias = Callable[[Tensor], Tensor]
 
@@ -91,6 +94,12 @@ def _build(data: TensorData, recipe: Recipe) -> nn.Module:
     return mlp(2, hidden, 2)
 
 
+def _supplement() -> Supplement:
+    from squentropy.tasks.spiral_figure import supplement
+
+    return supplement(spiral_study())
+
+
 SPIRAL = Task(
     name="spiral",
     recipes={"paper": RECIPE, "small": RECIPE},
@@ -100,6 +109,7 @@ SPIRAL = Task(
     stacked=True,
     paper_row="Figure 3",
     summary="two spirals in the plane, 2-12-12-12-2, data redrawn for each seed",
+    supplement=_supplement,
     seconds={"paper": 2.0, "small": 2.0},
 )
 
@@ -114,24 +124,45 @@ class Snapshot(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Measurement:
+    """The numbers of one model at one epoch.
+
+    Attributes:
+        loss: Name of its loss.
+        seed: Seed of its data and initial weights.
+        epoch: Epochs that it was trained.
+        margin: Mean distance of the training points to the boundary, negative for points on the wrong side.
+        length: Length of the boundary inside the square of half width 11.
+        train_accuracy: Share of the training points on the right side.
+        test_accuracy: The same of the test points.
+    """
+
+    loss: str
+    seed: int
+    epoch: int
+    margin: float
+    length: float
+    train_accuracy: float
+    test_accuracy: float
+
+
+@dataclass(frozen=True)
 class SpiralStudy:
     """What came out of training the spiral with several losses from the same data and initial weights.
 
     Attributes:
-        measurements: One row for each loss, seed and epoch: `margin` (mean distance of the training points to the
-            boundary, negative for points on the wrong side), `length` (of the boundary inside the square of half width
-            11), `train_accuracy` and `test_accuracy`.
+        measurements: One for each loss, seed and epoch.
         shown: The snapshots of the first seed, for the picture.
         data: The data of the first seed.
     """
 
-    measurements: "pd.DataFrame"
+    measurements: list[Measurement]
     shown: list[Snapshot]
     data: TensorData
 
 
 def spiral_study(seeds: Sequence[int] = range(20), losses: Sequence[str] = LOSSES_SHOWN) -> SpiralStudy:
-    """Trains the spiral with each loss and seed, all in one batched model, and measures the boundaries.
+    """Trains the spiral with each loss, all seeds at once, and measures the boundaries.
 
     Args:
         seeds: Seeds of data and initial weights, the same for each loss.
@@ -139,30 +170,28 @@ def spiral_study(seeds: Sequence[int] = range(20), losses: Sequence[str] = LOSSE
 
     Example:
         >>> study = spiral_study(seeds=[0], losses=["squentropy"])  # doctest: +SKIP
-        >>> list(study.measurements.epoch)  # doctest: +SKIP
+        >>> [each.epoch for each in study.measurements]  # doctest: +SKIP
         [100, 500, 1000]
     """
-    import pandas as pd
-
     data = {seed: load_spiral(seed) for seed in seeds}
     measurements, shown = [], []
     for loss, seed, epoch, model in _train(data, losses):
         boundary = find_boundary(model, HALF_WIDTH)
-        margin = boundary.mean_margin(data[seed].train.inputs.double().numpy(), _is_correct(model, data[seed].train))
+        on_train, on_test = _is_correct(model, data[seed].train), _is_correct(model, data[seed].test)
         measurements.append(
-            {
-                "loss": loss,
-                "seed": seed,
-                "epoch": epoch,
-                "margin": margin,
-                "length": boundary.length,
-                "train_accuracy": _is_correct(model, data[seed].train).mean(),
-                "test_accuracy": _is_correct(model, data[seed].test).mean(),
-            }
+            Measurement(
+                loss=loss,
+                seed=seed,
+                epoch=epoch,
+                margin=boundary.mean_margin(data[seed].train.inputs.double().numpy(), on_train),
+                length=boundary.length,
+                train_accuracy=float(on_train.mean()),
+                test_accuracy=float(on_test.mean()),
+            )
         )
         if seed == seeds[0]:
             shown.append(Snapshot(loss, seed, epoch, boundary))
-    return SpiralStudy(pd.DataFrame(measurements), shown, data[seeds[0]])
+    return SpiralStudy(measurements, shown, data[seeds[0]])
 
 
 @torch.no_grad()
@@ -172,33 +201,34 @@ def _is_correct(model: Model, rows: Rows) -> NDArray[np.bool_]:
 
 
 def _train(data: Mapping[int, TensorData], losses: Sequence[str]) -> Iterator[tuple[str, int, int, Model]]:
-    """Trains all seeds with all losses as one batched model; a step sees all rows, so there is no order to draw.
+    """Trains all seeds of each loss as one stacked network; a step sees all rows, so there is no order to draw.
 
     The sum of the losses of all replicas has for each replica the gradient of its own loss, and Adam works number by
     number: the replicas do not touch one another.
     """
-    inputs = torch.stack([data[seed].train.inputs for _ in losses for seed in data])
+    inputs = with_ones(torch.stack([data[seed].train.inputs for seed in data]))
     target = torch.cat([data[seed].train.target for seed in data])
-    replicas = [(loss, seed) for loss in losses for seed in data]
-    template = _initial_model(0)
-    parameters, _ = stack_module_state([_initial_model(seed) for _, seed in replicas])
-    functions = [LossSpec(loss, RECIPE.parameters_for(loss)).function() for loss in losses]
-    optimizer = torch.optim.Adam(parameters.values(), lr=RECIPE.learning_rate)
+    for loss in losses:
+        function = LossSpec(loss, RECIPE.parameters_for(loss)).function()
+        network = StackedNetwork([_initial_model(seed) for seed in data])
+        network.parameters.grad = network.gradient
+        optimizer = make_optimizer(RECIPE, [network.parameters], fused=True)
+        for epoch in range(1, RECIPE.epochs + 1):
+            logits = network.forward(inputs).detach().requires_grad_()
+            total = function(logits.flatten(0, 1), target, reduction="sum")
+            (gradient,) = torch.autograd.grad(total / inputs.shape[1], logits)
+            network.backward(inputs, gradient)
+            optimizer.step()
+            if epoch in EPOCHS_SHOWN:
+                for number, seed in enumerate(data):
+                    yield loss, seed, epoch, partial(_logits, [layer[number].clone() for layer in network.layers])
 
-    def logits(weights: Mapping[str, Tensor], points: Tensor) -> Tensor:
-        output: Tensor = functional_call(template, dict(weights), (points,))
-        return output
 
-    for epoch in range(1, RECIPE.epochs + 1):
-        parts = vmap(logits)(parameters, inputs).flatten(0, 1).chunk(len(losses))
-        sums = [function(part, target, reduction="sum") for function, part in zip(functions, parts, strict=True)]
-        optimizer.zero_grad()
-        (torch.stack(sums).sum() / inputs.shape[1]).backward()
-        optimizer.step()
-        if epoch in EPOCHS_SHOWN:
-            for index, (loss, seed) in enumerate(replicas):
-                weights = {name: stacked[index].detach() for name, stacked in parameters.items()}
-                yield loss, seed, epoch, partial(logits, weights)
+def _logits(layers: Sequence[Tensor], points: Tensor) -> Tensor:
+    """The logits (N, 2) of points (N, 2) by one replica's layers, whose last row is the bias."""
+    for layer in layers[:-1]:
+        points = (with_ones(points) @ layer).clamp(min=0)
+    return with_ones(points) @ layers[-1]
 
 
 def _initial_model(seed: int) -> nn.Module:

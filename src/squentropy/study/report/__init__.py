@@ -11,11 +11,13 @@ from squentropy.study.report.contents import Findings, make_report
 from squentropy.study.report.latex import to_latex
 from squentropy.study.report.markdown import to_markdown
 from squentropy.study.report.page import to_html
+from squentropy.study.report.reliability import reliability
+from squentropy.study.report.supplement import read_supplements, write_supplements
 from squentropy.study.report.values import means_csv, runs_csv, to_json
 from squentropy.study.results import collect
 from squentropy.study.store import Store
 
-__all__ = ["write_report"]
+__all__ = ["write_report", "write_supplements"]
 
 
 def write_report(records: Store | Iterable[Record], out: Path, *, focus: str | None = None) -> Path:
@@ -29,11 +31,12 @@ def write_report(records: Store | Iterable[Record], out: Path, *, focus: str | N
         <out>/report.json    every number of the report
         <out>/means.csv      a row for each mean of the tables
         <out>/runs.csv       a row for each run and selection of its epoch
+        <out>/<task>.csv     the measurements behind a task's supplement
         <out>/figures/       each figure as SVG and PDF
 
     Args:
-        records: The store of a study, or records from anywhere. Only a store has the predictions beside them that
-            reliability diagrams need.
+        records: The store of a study, or records from anywhere. Only a store has what stands beside them:
+            the predictions for reliability diagrams, and the supplements.
         out: A folder, made if it does not exist.
         focus: Label of the loss that is compared with each other one; the first of the table if None.
 
@@ -43,9 +46,12 @@ def write_report(records: Store | Iterable[Record], out: Path, *, focus: str | N
     Raises:
         ValueError: If there are no records, or if they mix settings.
     """
+    store = records if isinstance(records, Store) else None
     results = collect(records.read() if isinstance(records, Store) else records)
     findings = Findings.of(results, focus)
-    report = make_report(findings, supplements=[], reliability=[])
+    supplements = read_supplements(store) if store else []
+    diagrams = reliability(results, store) if store else []
+    report = make_report(findings, [each.section() for each in supplements], diagrams)
     texts = {
         "report.html": to_html(report),
         "report.md": to_markdown(report),
@@ -53,6 +59,7 @@ def write_report(records: Store | Iterable[Record], out: Path, *, focus: str | N
         "report.json": to_json(report, findings),
         "means.csv": means_csv(findings),
         "runs.csv": runs_csv(results),
+        **{f"{each.name}.csv": each.csv for each in supplements},
     }
     (out / "figures").mkdir(parents=True, exist_ok=True)
     for figure in report.figures:

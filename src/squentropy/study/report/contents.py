@@ -8,9 +8,13 @@ from dataclasses import dataclass
 from squentropy.study.comparison import ACCURACY_AND_ECE, compare
 from squentropy.study.findings import Comparison, Measure, MeasureComparison
 from squentropy.study.published import PublishedRow, errata_for, find_row
-from squentropy.study.report import figures, sentences, tables
+from squentropy.study.report import sentences, tables
+from squentropy.study.report.curves import curves
 from squentropy.study.report.document import Block, Figure, Report, Section
+from squentropy.study.report.method import method
 from squentropy.study.report.provenance import provenance
+from squentropy.study.report.ranks import critical_difference
+from squentropy.study.report.scatter import scatter
 from squentropy.study.results import SELECTIONS, Results
 
 _PERFORMANCE, _ECE = ACCURACY_AND_ECE
@@ -75,13 +79,14 @@ def make_report(findings: Findings, supplements: Sequence[Section], reliability:
         for scale in results.scales
         for sentence in sentences.what_was_found(findings.comparisons[scale]["last"])
     ]
+    last = findings.comparisons[results.scales[0]]["last"]
     sections = [_scale(findings, scale) for scale in results.scales]
     if reliability:
         sections.append(Section("Reliability", [_RELIABILITY, *reliability]))
     sections += supplements
     if results.failures:
         sections.append(Section("Failed runs", [tables.failures(results.failures)]))
-    sections += [Section("Losses", [tables.losses(results)]), provenance(results)]
+    sections += [method(last), Section("Losses", [tables.losses(results)]), provenance(results)]
     return Report(sentences.title(results), [sentences.what_was_compared(results), *headlines], sections)
 
 
@@ -93,16 +98,18 @@ _RELIABILITY = (
 
 def _scale(findings: Findings, scale: str) -> Section:
     last, best = findings.comparisons[scale]["last"], findings.comparisons[scale]["best"]
-    blocks: list[Block] = [
+    blocks: list[Block | None] = [
         tables.averages(last),
-        figures.scatter(last) if len(last.losses) > 1 else "",
+        scatter(last),
         *_tests(last),
         *_task_tables(findings, last),
-        *_ranks(last),
+        critical_difference(last),
         *_curves(findings.results, scale),
         _best_epoch(findings, best),
     ]
-    return Section(f"Scale {scale}: {sentences.SCALES[scale].partition(',')[0]}", [block for block in blocks if block])
+    return Section(
+        f"Scale {scale}: {sentences.SCALES[scale].partition(',')[0]}", [block for block in blocks if block is not None]
+    )
 
 
 def _tests(comparison: Comparison) -> list[Block]:
@@ -118,14 +125,6 @@ def _task_tables(findings: Findings, comparison: Comparison) -> list[Block]:
 
 def _has_values(each: MeasureComparison) -> bool:
     return any(cell.mean is not None for cells in each.cells.values() for cell in cells.values())
-
-
-def _ranks(comparison: Comparison) -> list[Block]:
-    return [
-        figures.critical_difference(comparison, each, each.ranking)
-        for each in comparison.measures
-        if each.ranking is not None and each.ranking.nemenyi is not None
-    ]
 
 
 def _curves(results: Results, scale: str) -> list[Block]:
@@ -148,14 +147,14 @@ def _curves(results: Results, scale: str) -> list[Block]:
             "Frobenius norm of the weights of the last linear layer during training (the paper's Figure 4).",
         ),
     ]
-    drawn = [figures.curves(results, scale, *each) for each in shown]
+    drawn = [curves(results, scale, *each) for each in shown]
     return [figure for figure in drawn if figure is not None]
 
 
 def _best_epoch(findings: Findings, best: Comparison) -> Section:
     note = (
-        "The epoch of each run that is best on the test part, as the paper's vision script selects it: it has seen the "
-        "test part, so it is too good, and stands here only because published numbers may be of this kind."
+        "The epoch of each run that is best on the test part, as the paper's vision script selects it: it has seen "
+        "the test part, so it is too good, and stands here only because published numbers may be of this kind."
     )
     blocks = [
         note,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from squentropy.study.report.document import Figure
 
@@ -13,21 +14,21 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 INK, QUIET, RULE = "#1b2430", "#5a6675", "#cfd6de"
-# For each loss a colour and a marker that stay apart for every kind of colour vision, and a lighter colour for dark pages.
-LOSS_STYLES = (
-    ("#2f74b5", "o", "#63a6e2"),
-    ("#d8670a", "s", "#f59a45"),
-    ("#11735a", "^", "#4cc3a1"),
-    ("#8a4fa3", "D", "#c58fdb"),
-    ("#b3402a", "v", "#f0866f"),
-    ("#7a6a00", "P", "#cdb93a"),
-    ("#c2528b", "X", "#ee9ac4"),
-    ("#44606f", "*", "#a3bac6"),
+# For each loss a colour that stays apart for every kind of colour vision, and a lighter one for dark pages.
+LOSS_COLOURS = (
+    ("#2f74b5", "#63a6e2"),
+    ("#d8670a", "#f59a45"),
+    ("#11735a", "#4cc3a1"),
+    ("#8a4fa3", "#c58fdb"),
+    ("#b3402a", "#f0866f"),
+    ("#7a6a00", "#cdb93a"),
+    ("#c2528b", "#ee9ac4"),
+    ("#44606f", "#a3bac6"),
 )
 _PAGE_COLOURS = {INK: "--ink", QUIET: "--quiet", RULE: "--rule"} | {
-    light: f"--loss-{position}" for position, (light, _, _) in enumerate(LOSS_STYLES)
+    light: f"--loss-{position}" for position, (light, _) in enumerate(LOSS_COLOURS)
 }
-_SETTINGS = {
+_SETTINGS: dict[str, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "squentropy",
     "pdf.fonttype": 42,
@@ -58,11 +59,17 @@ _SETTINGS = {
 }
 
 
+def colours(losses: Sequence[str]) -> dict[str, str]:
+    """A colour for each loss, in the order of the tables."""
+    return {label: LOSS_COLOURS[index % len(LOSS_COLOURS)][0] for index, label in enumerate(losses)}
+
+
 def style() -> AbstractContextManager[None]:
     """The settings that all figures are drawn with."""
     import matplotlib
 
-    return matplotlib.rc_context({**matplotlib.rcParamsDefault, "backend": "agg", **_SETTINGS})
+    settings: dict[Any, Any] = {**matplotlib.rcParamsDefault, "backend": "agg", **_SETTINGS}
+    return matplotlib.rc_context(settings)
 
 
 def render(drawing: Drawing, name: str, caption: str) -> Figure:
@@ -77,16 +84,17 @@ def for_page(svg: str, label: str) -> str:
     """An SVG file as a part of a page, in the page's colours.
 
     Example:
-        >>> for_page('<?xml version="1.0"?><svg width="9pt"><metadata/><g id="figure_1" style="fill: #1b2430"/></svg>', "a")
-        '<svg role="img" aria-label="a"><g style="fill: var(--ink, #1b2430)"/></svg>'
+        >>> for_page('<?xml?><svg width="9pt" height="9pt"><g id="figure_1" style="fill: #1b2430"/></svg>', "a")
+        '<svg role="img" aria-label="a" style="max-width: 9pt; ..."><g style="fill: var(--ink, #1b2430)"/></svg>'
     """
     from html import escape
 
     svg = svg[svg.index("<svg") :].strip()
     svg = re.sub(r"<metadata.*?(/>|</metadata>)", "", svg, count=1, flags=re.DOTALL)
     svg = re.sub(r' id="[a-zA-Z][\w.]*_\d+"', "", svg)  # names of groups, the same in each figure
-    svg = re.sub(r'<svg([^>]*?) width="[^"]*"', r"<svg\1", svg, count=1)
-    svg = re.sub(r'<svg([^>]*?) height="[^"]*"', r"<svg\1", svg, count=1)
+    # As large as drawn where there is room; in a narrow window it shrinks a little, and is then moved sideways.
+    size = r'<svg\1 style="max-width: \2; min-width: min(\2, 26rem)"'
+    svg = re.sub(r'<svg([^>]*?) width="([^"]*)" height="[^"]*"', size, svg, count=1)
     svg = svg.replace("<svg", f'<svg role="img" aria-label="{escape(label)}"', 1)
     for colour, variable in _PAGE_COLOURS.items():
         svg = svg.replace(colour, f"var({variable}, {colour})")

@@ -20,7 +20,7 @@ def to_html(report: Report) -> str:
     environment.filters["picture"] = lambda figure: Markup(drawing.for_page(figure.svg, figure.caption))
     template = environment.from_string(_text("squentropy.study.report", "page.html.jinja"))
     look = _text("squentropy.calibration", "report.css") + _text("squentropy.study.report", "page.css")
-    return template.render(report=report, look=Markup(look), colours=drawing.LOSS_STYLES)
+    return template.render(report=report, look=Markup(look), colours=drawing.LOSS_COLOURS)
 
 
 def _text(package: str, name: str) -> str:

@@ -33,7 +33,8 @@ def what_was_compared(results: Results) -> str:
     scales = numbers.listing([f"scale {scale} ({SCALES[scale]})" for scale in results.scales])
     return (
         f"Compared: {numbers.listing(list(results.losses))} on {numbers.count_of(len(tasks), 'task')} with "
-        f"{numbers.count_of(len(seeds), 'seed')} each, {numbers.count_of(len(results.records), 'run')}, {ending}, at {scales}."
+        f"{numbers.count_of(len(seeds), 'seed')} each, {numbers.count_of(len(results.records), 'run')}, {ending}, at "
+        f"{scales}."
     )
 
 
@@ -58,5 +59,6 @@ def _finding(each: MeasureComparison, pair: Pair, focus: str) -> str:
     interval = "" if mean.low is None else f", 95 % interval {numbers.ends(mean, 2)}"
     return (
         f"{focus} has the better {each.measure.title} on {counts.wins}, the same on {counts.ties} and the worse on "
-        f"{counts.losses} of {numbers.count_of(len(pair.differences), 'task')} (in points {numbers.signed(mean.estimate, 2)}{interval})"
+        f"{counts.losses} of {numbers.count_of(len(pair.differences), 'task')} (in points "
+        f"{numbers.signed(mean.estimate, 2)}{interval})"
     )

@@ -4,33 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from squentropy.study.findings import Cell, Comparison, MeasureComparison
+from squentropy.study.findings import Cell, Comparison, MeasureComparison, Pair
 from squentropy.study.report import numbers
 from squentropy.study.report.document import Entry, Table
 from squentropy.study.results import SELECTIONS, Failure, Results
-
-_TIE_RULE = "Two means are a tie when they agree as printed"
+from squentropy.study.statistics import PracticalEquivalence
 
 
 def averages(comparison: Comparison) -> Table:
     """Each loss over all tasks: its means, on how many tasks it is best, and its average rank."""
-    header, columns = ["loss"], []
-    for each in comparison.measures:
-        if each.ranking is None:
-            continue
-        title = each.measure.title
-        header += [title, "95 % interval"]
-        if each.gaps:
-            header += ["published", "difference"]
-        header += ["best or tied", "average rank"]
-        columns.append(each)
+    shown = [each for each in comparison.measures if each.ranking is not None]
+    header = ["loss", *(title for each in shown for title in (each.measure.title, "best or tied", "rank"))]
     rows = [
-        [Entry(label), *(entry for each in columns for entry in _average(each, label))] for label in comparison.losses
+        [Entry(label), *(entry for each in shown for entry in _average(each, label))] for label in comparison.losses
     ]
-    tasks = max((each.ranking.tasks for each in columns if each.ranking), default=0)
+    tasks = max((each.ranking.tasks for each in shown if each.ranking), default=0)
+    published = (
+        "; below it the published mean over the same tasks and ours minus it" if any(e.gaps for e in shown) else ""
+    )
     caption = (
-        f"All losses together, {SELECTIONS[comparison.selection]}: means over the {numbers.count_of(tasks, 'task')} on which "
-        "every loss has a result, in percent, with bootstrap intervals over tasks and seeds. The best rank is 1."
+        f"Means over {numbers.count_of(tasks, 'task')}, {SELECTIONS[comparison.selection]}, in percent, with 95 % "
+        f"intervals{published}. On how many tasks no other loss is better, and the average rank, 1 being the best."
     )
     return Table(f"averages-{comparison.scale}-{comparison.selection}", caption, header, rows)
 
@@ -38,95 +32,90 @@ def averages(comparison: Comparison) -> Table:
 def _average(each: MeasureComparison, label: str) -> list[Entry]:
     ranking, decimals = each.ranking, each.measure.decimals
     assert ranking is not None
-    best_rank = min(ranking.ranks.values())
-    average = ranking.averages.get(label)
-    entries = [
-        Entry(numbers.fixed(average.estimate if average else None, decimals)),
-        Entry(numbers.ends(average, decimals) if average else numbers.NOTHING),
-    ]
-    if each.gaps:
-        gap = each.gaps.get(label)
-        entries += [
-            Entry(numbers.fixed(gap.published if gap else None, decimals)),
-            Entry(numbers.signed(gap.mean if gap else None, decimals)),
-        ]
-    rank = ranking.ranks[label]
+    mean, gap, rank = ranking.averages.get(label), each.gaps.get(label), ranking.ranks[label]
+    published = f"{numbers.fixed(gap.published, decimals)} ({numbers.signed(gap.mean, decimals)})" if gap else ""
+    text = numbers.NOTHING
+    if mean is not None:
+        text = numbers.fixed(mean.estimate, decimals) + (
+            "" if mean.low is None else f" [{numbers.ends(mean, decimals)}]"
+        )
     return [
-        *entries,
+        Entry(text, published),
         Entry(f"{ranking.best[label]}"),
-        Entry(numbers.fixed(rank, 2), is_best=rank == best_rank),
+        Entry(numbers.fixed(rank, 2), is_best=rank == min(ranking.ranks.values())),
     ]
 
 
 def over_tasks(comparison: Comparison) -> Table:
     """The loss in focus against each other one, with the tests over tasks."""
-    has_published = any(pair.published for each in comparison.measures for pair in each.pairs)
-    header = ["measure", "against", "tasks", "win / tie / loss", "strictly"]
-    header += ["as published"] if has_published else []
-    header += ["mean difference", "95 % interval", "p (Wilcoxon)", "p (Holm)", "better / same / worse"]
-    rows = []
-    for each in comparison.measures:
-        for pair in each.pairs:
-            same = pair.equivalence
-            rows.append(
-                [
-                    Entry(each.measure.title),
-                    Entry(pair.other),
-                    Entry(f"{len(pair.differences)}"),
-                    Entry(numbers.record_of(pair.rounded)),
-                    Entry(numbers.record_of(pair.strict)),
-                    *([Entry(numbers.record_of(pair.published))] if has_published else []),
-                    Entry(numbers.signed(pair.difference.estimate, 2), is_best=pair.difference.excludes_zero),
-                    Entry(numbers.ends(pair.difference, 2)),
-                    Entry(numbers.p_value(pair.p_value)),
-                    Entry(numbers.p_value(pair.p_holm)),
-                    Entry(
-                        " / ".join(f"{share:.2f}" for share in (same.better, same.equivalent, same.worse))
-                        if same
-                        else numbers.NOTHING
-                    ),
-                ]
-            )
-    ropes = numbers.listing([f"{each.measure.rope:g} for {each.measure.title}" for each in comparison.measures])
+    header = ["against", "measure", "win / tie / loss", "mean difference", "Wilcoxon p", "better / same / worse"]
+    rows = [
+        [
+            Entry(pair.other, numbers.count_of(len(pair.differences), "task")),
+            Entry(each.measure.title),
+            Entry(numbers.record_of(pair.rounded), _other_counts(pair)),
+            Entry(
+                numbers.signed(pair.difference.estimate, 2),
+                f"{numbers.ends(pair.difference, 2)}",
+                is_best=pair.difference.excludes_zero,
+            ),
+            Entry(numbers.p_value(pair.p_value), "" if pair.p_holm is None else f"Holm {numbers.p_value(pair.p_holm)}"),
+            Entry(numbers.NOTHING if pair.equivalence is None else _shares(pair.equivalence)),
+        ]
+        for each, pair in _by_other(comparison)
+    ]
     caption = (
-        f"{comparison.focus} against each other loss over tasks, {SELECTIONS[comparison.selection]}. {_TIE_RULE}; "
-        "strictly: without rounding. Differences in percentage points, positive where "
-        f"{comparison.focus} is better, bold where the bootstrap interval over tasks and seeds leaves out zero. Wilcoxon's "
-        "signed-rank test from six tasks on, corrected by Holm over the other losses. Last column: posterior "
-        f"probabilities of the Bayesian signed-rank test, where differences of at most a region count as none ({ropes})."
+        f"Over tasks, {SELECTIONS[comparison.selection]}: {comparison.focus} against each other loss. Differences in "
+        f"percentage points with 95 % intervals, positive where {comparison.focus} is better."
     )
-    name = f"over-tasks-{comparison.scale}-{comparison.selection}"
-    return Table(name, caption, header, rows, text_columns=(1,))
+    return Table(f"over-tasks-{comparison.scale}-{comparison.selection}", caption, header, rows, text_columns=(1,))
+
+
+def _by_other(comparison: Comparison) -> list[tuple[MeasureComparison, Pair]]:
+    pairs = [(each, pair) for each in comparison.measures for pair in each.pairs]
+    return sorted(pairs, key=lambda found: comparison.losses.index(found[1].other))
+
+
+def _other_counts(pair: Pair) -> str:
+    strict = f"strictly {numbers.record_of(pair.strict)}" if pair.strict != pair.rounded else ""
+    published = "" if pair.published is None else f"published {numbers.record_of(pair.published)}"
+    return ", ".join(filter(None, (strict, published)))
+
+
+def _shares(equivalence: PracticalEquivalence) -> str:
+    shares = equivalence.better, equivalence.equivalent, equivalence.worse
+    return " / ".join(f"{share:.2f}" for share in shares)
 
 
 def over_seeds(comparison: Comparison) -> Table:
     """The loss in focus against each other one, with the tests over seeds."""
     header = [
-        "measure", "against", "better", "undecided", "worse", "not tested",
-        "smaller spread", "equal", "larger", "ratio", "p (sign test)", "clearly smaller", "clearly larger",
-    ]  # fmt: skip
-    rows = []
-    for each in comparison.measures:
-        for pair in each.pairs:
-            seeds, spread = pair.seeds, pair.spread
-            counts = [seeds.better, seeds.undecided, seeds.worse, seeds.untested]
-            order = [spread.smaller, spread.equal, spread.larger]
-            clear = [spread.clearly_smaller, spread.clearly_larger]
-            rows.append(
-                [
-                    Entry(each.measure.title),
-                    Entry(pair.other),
-                    *(Entry(f"{count}") for count in (*counts, *order)),
-                    Entry(numbers.fixed(spread.median_ratio, 2)),
-                    Entry(numbers.p_value(spread.p_value)),
-                    *(Entry(f"{count}") for count in clear),
-                ]
-            )
+        "against",
+        "measure",
+        "better / undecided / worse",
+        "spread smaller / equal / larger",
+        "ratio",
+        "sign test p",
+        "clearly",
+    ]
+    rows = [
+        [
+            Entry(pair.other),
+            Entry(each.measure.title),
+            Entry(
+                f"{pair.seeds.better} / {pair.seeds.undecided} / {pair.seeds.worse}",
+                f"{pair.seeds.untested} not tested" if pair.seeds.untested else "",
+            ),
+            Entry(f"{pair.spread.smaller} / {pair.spread.equal} / {pair.spread.larger}"),
+            Entry(numbers.fixed(pair.spread.median_ratio, 2)),
+            Entry(numbers.p_value(pair.spread.p_value)),
+            Entry(f"{pair.spread.clearly_smaller} / {pair.spread.clearly_larger}"),
+        ]
+        for each, pair in _by_other(comparison)
+    ]
     caption = (
-        f"{comparison.focus} against each other loss over seeds, in numbers of tasks, {SELECTIONS[comparison.selection]}. "
-        "Better or worse: paired t-tests over seeds, corrected by Holm over tasks, level 0.05. Spread: standard "
-        "deviation over seeds, the median of its ratios, the sign test over tasks, and the tasks on which the "
-        "Brown-Forsythe test finds the spread clearly smaller or larger (Holm over tasks, level 0.05)."
+        f"Over seeds, {SELECTIONS[comparison.selection]}: on how many tasks {comparison.focus} is significantly "
+        "better or worse, and on how many it spreads less or more over seeds, clearly so in the last column."
     )
     return Table(f"over-seeds-{comparison.scale}-{comparison.selection}", caption, header, rows, text_columns=(1,))
 
@@ -137,8 +126,8 @@ def by_task(comparison: Comparison, each: MeasureComparison, notes: Iterable[str
     has_published = any(cell.published is not None for cells in each.cells.values() for cell in cells.values())
     beside = "; below it the published value and ours minus it" if has_published else ""
     caption = (
-        f"{measure.title} by task, {SELECTIONS[comparison.selection]}: mean ± standard deviation over seeds, in percent"
-        f"{beside}. Bold: no other loss is better as printed."
+        f"{measure.title[:1].upper()}{measure.title[1:]} by task, {SELECTIONS[comparison.selection]}: mean ± standard "
+        f"deviation over seeds, in percent{beside}. Bold: no other loss is better as printed."
     )
     metrics = set(comparison.metrics.values())
     is_mixed = measure.key == "performance" and len(metrics) > 1
