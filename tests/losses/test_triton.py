@@ -13,7 +13,7 @@ import torch
 from squentropy.losses.terms import Terms
 
 pytest.importorskip("triton")
-from squentropy.losses.kernels.triton import loss_and_gradient
+from squentropy.losses.kernels.triton import losses_of_samples
 
 INF, NAN = float("inf"), float("nan")
 CROSS_ENTROPY = Terms(1.0, 0.0, 0.0, 0.0)
@@ -50,15 +50,18 @@ def expected(logits, target, weight, ignore_index, label_smoothing, terms):
     return torch.from_numpy(losses), torch.from_numpy(np.moveaxis(gradient, -1, 1).copy())
 
 
+def loss_and_gradient(logits, *arguments, out=None, **options):
+    gradient = torch.empty_like(logits) if out is None else out
+    return losses_of_samples(logits, *arguments, out=gradient, **options), gradient
+
+
 def assert_right(logits, target, weight, ignore_index, label_smoothing, terms, *, scale=1.0, in_place=False):
     true_losses, true_gradient = expected(logits, target, weight, ignore_index, label_smoothing, terms)
-    true_gradient *= float(scale)
-    out = logits if in_place else None
-    losses, gradient = loss_and_gradient(
-        logits, target, weight, ignore_index, label_smoothing, terms, scale=scale, out=out
-    )
-    assert gradient.dtype == logits.dtype
-    assert out is None or gradient is out
+    true_gradient *= scale.double().unsqueeze(1) if isinstance(scale, torch.Tensor) and scale.ndim else float(scale)
+    options = (target, weight, ignore_index, label_smoothing, terms)
+    alone = losses_of_samples(logits, *options)
+    losses, gradient = loss_and_gradient(logits, *options, scale=scale, out=logits if in_place else None)
+    assert torch.equal(alone, losses)
     assert_close(losses, true_losses, ROUNDING[losses.dtype], losses.dtype)
     assert_close(gradient, true_gradient, ROUNDING[losses.dtype], logits.dtype)
 
@@ -98,7 +101,7 @@ def configuration(random: random.Random) -> dict:
         "ignore_index": ignore_index,
         "label_smoothing": random.choice([0.0, 0.0, 0.1, 1.0]),
         "terms": random.choice([CROSS_ENTROPY, squentropy_of(num_classes), rescaled_square_of(num_classes)]),
-        "scale": random.choice([1.0, 0.125, torch.tensor(0.25)]),
+        "scale": random.choice([1.0, torch.tensor(0.25), torch.rand(shape[:1] + shape[2:], dtype=torch.float64)]),
         "in_place": random.random() < 0.3,
     }
 

@@ -70,7 +70,7 @@ def plain_loop(run, task, data, *, clip_norm=None, scheduler=None):
             {"scheduler": lambda optimizer: MultiStepLR(optimizer, [1 * 5, 3 * 5], 0.1)},
         ),
     ],
-    ids=str,
+    ids=lambda value: " ".join(value),
 )
 def test_equals_a_loop_written_out(changes, options):
     run, task, data = prepared(points_task("points", stacked=False, **changes), "cross_entropy", seed=3)

@@ -8,18 +8,19 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from squentropy.calibration.blocks import blocks
+from squentropy.calibration.blocks import BLOCK_SAMPLES, blocks
 from squentropy.calibration.fixed_point import (
-    ADDITIONS_BEFORE_CARRY,
-    MOST_VALUES,
     N_WORDS,
     ONES,
+    VALUES_BEFORE_CARRY,
     add_cells,
     carry,
     from_words,
 )
 
 Edges = tuple[tuple[float, ...], ...]
+# More bins are found by search: rounding in float32 could put a guess off by more than one.
+_MOST_COMPUTED = 2**17
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,8 @@ class Scored:
     """Probabilities of events and whether the events came.
 
     Attributes:
-        confidence: Probabilities (G, n) in float64, for each of G rows of bins.
-        correct: Outcomes (G, n) in float64.
+        confidence: Probabilities (G, n) for each of G rows of bins, in their own type.
+        correct: Outcomes (G, n), true and false or in 0..1.
         weight: Weights (n,) in float64, or None for ones.
     """
 
@@ -51,13 +52,13 @@ def scored_predictions(
 
 def scored_events(confidence: Tensor, correct: Tensor, weight: Tensor | None) -> Iterator[Scored]:
     """What is binned of probabilities (N,) of an event, its outcomes (N,) and weights (N,)."""
-    for start in range(0, confidence.shape[0], MOST_VALUES):
-        rows = slice(start, start + MOST_VALUES)
-        parts = [part[rows].detach().double() for part in (confidence, correct, weight) if part is not None]
-        if weight is not None:
-            parts = [part[parts[2] > 0] for part in parts]
-        if parts[0].numel():
-            yield Scored(parts[0][None], parts[1][None], parts[2] if weight is not None else None)
+    for start in range(0, len(confidence), BLOCK_SAMPLES):
+        rows = slice(start, start + BLOCK_SAMPLES)
+        kept = slice(None) if weight is None else weight[rows] > 0
+        weights = None if weight is None else weight[rows][kept].detach().double()
+        values, outcomes = confidence[rows][kept].detach(), correct[rows][kept].detach()
+        if len(values):
+            yield Scored(values[None], outcomes[None], weights)
 
 
 def equal_width_edges(n_bins: int) -> tuple[float, ...]:
@@ -104,23 +105,24 @@ def own_edges(edges: ArrayLike, rows: int) -> Edges:
 
 
 def bin_finder(edges: Edges) -> Callable[[Tensor], Tensor]:
-    """The function from confidences (G, n) to bins: the k with edges[k] < confidence <= edges[k + 1], and 0 for 0."""
+    """The function from confidences (G, n) to bins: the k with edges[k] < confidence <= edges[k + 1], and 0 for 0.
+
+    Edges are rounded to the type of the confidences, so that a confidence written as an edge is that edge.
+    """
     n_bins = len(edges[0]) - 1
-
-    def among_equal_widths(confidence: Tensor) -> Tensor:
-        # ceil(n c) - 1, which rounding may put one off; k / n is the very edge that decides.
-        k = (confidence * n_bins).ceil_().sub_(1)
-        k -= (k / n_bins >= confidence).to(k)
-        k += ((k + 1).div_(n_bins) < confidence).to(k)
-        return k.clamp_(0).long()
-
-    def among_any(confidence: Tensor) -> Tensor:
-        return torch.searchsorted(inner.to(confidence.device), confidence.contiguous())
-
-    if set(edges) == {equal_width_edges(n_bins)}:
-        return among_equal_widths
     inner = torch.tensor(edges, dtype=torch.float64)[:, 1:-1].contiguous()
-    return among_any
+    equal_widths = set(edges) == {equal_width_edges(n_bins)} and n_bins <= _MOST_COMPUTED
+
+    def find(confidence: Tensor) -> Tensor:
+        if not equal_widths or confidence.dtype not in (torch.float32, torch.float64):
+            rounded = inner.to(confidence.device, confidence.dtype)
+            return torch.searchsorted(rounded, confidence.contiguous())
+        # A guess by multiplication that is right, or by rounding one too high: then its lower edge, k/n, tells.
+        k = (confidence * (n_bins * (1 + 4 * torch.finfo(confidence.dtype).eps))).long()
+        k -= (confidence <= k.to(confidence.dtype) / n_bins).long()
+        return k.clamp_(0)
+
+    return find
 
 
 def exact_sums(stream: Iterable[Scored], edges: Edges) -> list[tuple[int, ...]]:
@@ -129,13 +131,12 @@ def exact_sums(stream: Iterable[Scored], edges: Edges) -> list[tuple[int, ...]]:
     n_cells = len(edges) * n_bins
     words = torch.zeros(4, n_cells, N_WORDS, dtype=torch.int64)
     counts = torch.zeros(n_cells, dtype=torch.int64)
-    for i, scored in enumerate(stream, start=1):
-        words, counts = words.to(scored.confidence.device), counts.to(scored.confidence.device)
-        first_cells = torch.arange(0, n_cells, n_bins, device=counts.device)[:, None]
-        cell = (find_bin(scored.confidence) + first_cells).view(-1)
+    n_values = 0
+    for scored in stream:
+        cell = (find_bin(scored.confidence) + torch.arange(0, n_cells, n_bins)[:, None]).view(-1)
+        confidence, correct = scored.confidence.double().view(-1), scored.correct.reshape(-1)
         count = torch.bincount(cell, minlength=n_cells)
         counts += count
-        confidence, correct = scored.confidence.reshape(-1), scored.correct.reshape(-1)
         if scored.weight is None:
             words[:2, :, ONES] += count
         else:
@@ -144,7 +145,12 @@ def exact_sums(stream: Iterable[Scored], edges: Edges) -> list[tuple[int, ...]]:
             add_cells(words[0], cell, weight)
             add_cells(words[1], cell, weight * weight)
         add_cells(words[2], cell, confidence)
-        add_cells(words[3], cell, correct)
-        if i % ADDITIONS_BEFORE_CARRY == 0:
+        if correct.dtype == torch.bool:
+            words[3, :, ONES].scatter_add_(0, cell, correct.long())
+        else:
+            add_cells(words[3], cell, correct)
+        n_values += len(cell)
+        if n_values >= VALUES_BEFORE_CARRY:
             carry(words)
+            n_values = 0
     return [tuple(counts.tolist()), *map(from_words, words)]

@@ -4,7 +4,9 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from squentropy.calibration.checks import (
@@ -17,75 +19,87 @@ from squentropy.calibration.checks import (
     check_weight,
 )
 
-# 512 KiB of float32: in the cache of one core, and few enough samples for sums of a block to be exact in float64.
+# 512 KiB of float32: in the cache of one core.
 BLOCK_ELEMENTS = 2**17
-# A block's width is a multiple of the widest vector register: no sample is then computed by another routine than the
-# rest, so its confidence has the same bits wherever it stands.
-_LANES = 64
+# PyTorch shares an operation on 2^15 values among its threads. For one as short as that this gains nothing, and on a
+# busy machine the threads wait for each other much longer than they work. NumPy's operations have one thread.
+BLOCK_SAMPLES = 2**15 - 1
+# Two probabilities that are both the highest are not above 1/2, give or take what a row's sum may be wrong by.
+_HIGHEST_TIE = 0.51
+
+Floats = NDArray[np.float32] | NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Block:
-    """Some samples of a larger input, one sample a column; it is used up by reading it once.
+    """Some samples of a larger input, one sample a column.
 
     Attributes:
-        scores: A copy of the logits or probabilities (C, W) with W >= n; the columns from n on are padding.
+        scores: Logits or probabilities (C, n).
         logits: Whether `scores` are logits.
-        tolerance: How far from 1 the probabilities of a sample may sum.
+        dtype: Type of the probabilities: that of the input, or for logits float32 or float64.
         target: Class indices (n,) or probabilities (C, n).
         weight: Sample weights (n,) in float64, or None.
         where: Names the sample in a column, for messages.
     """
 
-    scores: Tensor
+    scores: Floats
     logits: bool
-    tolerance: float
+    dtype: torch.dtype
     target: Tensor
     weight: Tensor | None
     where: Where
 
     def top_label(self) -> tuple[Tensor, Tensor]:
-        """Confidence and correctness of each sample, (n,) and (n,) in float64.
+        """Confidence (n,), the highest probability, and correctness (n,) of each sample.
 
-        The confidence is the highest probability. Correctness is 1 where its class is the target, else 0; under a
-        soft target, the probability the target gives to that class.
+        Correctness tells whether the first class of highest probability is the target; under a soft target it is the
+        probability that the target gives to that class.
         """
-        n = self.target.shape[-1]
-        highest = self.scores.amax(0)
+        highest = self.scores.max(0)
         if self.logits:
-            check_logits(self.scores, highest, self.where)
-            correct = self._correct(highest[:n])
-            total = self.scores.sub_(highest).exp_().sum(0)[:n]
-            return total.reciprocal_().double(), correct
-        check_probabilities(self.scores[:, :n], self.tolerance, self.where)
-        return highest[:n].double().clamp_(max=1), self._correct(highest[:n])
+            confidence = 1 / self._exponentials(highest)[1]
+        else:
+            self._check_probabilities()
+            confidence = highest.clip(max=1)
+        return torch.from_numpy(confidence).to(self.dtype), self._correct(highest, confidence)
 
     def probabilities(self) -> Tensor:
-        """Probabilities (C, n) in float64."""
-        n = self.target.shape[-1]
+        """Probabilities (C, n)."""
         if self.logits:
-            highest = self.scores.amax(0)
-            check_logits(self.scores, highest, self.where)
-            exponentials = self.scores.sub_(highest).exp_()
-            return exponentials.div_(exponentials.sum(0))[:, :n].double()
-        check_probabilities(self.scores[:, :n], self.tolerance, self.where)
-        return self.scores[:, :n].double().clamp_(max=1)
+            exponentials, total = self._exponentials(self.scores.max(0))
+            return torch.from_numpy(exponentials / total)
+        self._check_probabilities()
+        return torch.from_numpy(self.scores.clip(max=1)).to(self.dtype)
 
     def labels(self) -> Tensor:
-        """Target probabilities (C, n) in float64: the soft target, or class indices as one-hot columns."""
+        """Target probabilities (C, n): the soft target, or class indices as one-hot columns."""
         if self.target.ndim == 2:
             return self.target
-        classes = torch.arange(self.scores.shape[0], device=self.target.device)
-        return (self.target == classes[:, None]).double()
+        return self.target == torch.arange(len(self.scores))[:, None]
 
-    def _correct(self, highest: Tensor) -> Tensor:
-        scores = self.scores[:, : highest.shape[0]]
+    def _exponentials(self, highest: Floats) -> tuple[Floats, Floats]:
+        """exp(logits - highest) (C, n) and their sums (n,)."""
+        if not (np.isfinite(self.scores.min()) and np.isfinite(highest.max())):
+            check_logits(torch.from_numpy(self.scores), self.where)
+        with np.errstate(under="ignore"):
+            exponentials = np.exp(self.scores - highest)
+        return exponentials, exponentials.sum(0, dtype=np.float64).astype(exponentials.dtype)
+
+    def _check_probabilities(self) -> None:
+        errors = np.abs(self.scores.sum(0) - 1)
+        if not (self.scores.min() >= 0 and errors.max() <= ROW_SUM_TOLERANCE[self.dtype]):
+            check_probabilities(torch.from_numpy(self.scores), self.dtype, self.where)
+
+    def _correct(self, highest: Floats, confidence: Floats) -> Tensor:
         if self.target.ndim == 2:
-            return self.target.gather(0, scores.max(0).indices[None])[0]
-        # The target's score is quickly looked up, the first of the highest is not: only a tie needs it.
-        if int(torch.count_nonzero(scores == highest)) > highest.shape[0]:
-            return (scores.max(0).indices == self.target).double()
-        return (scores.gather(0, self.target[None])[0] == highest).double()
+            return self.target.gather(0, torch.from_numpy(self.scores.argmax(0))[None])[0]
+        # The target's score is quickly looked up. Which class is the first of the highest is not: only a tie needs it.
+        target = self.target.numpy()
+        correct = self.scores[target, np.arange(len(target))] == highest
+        tied = np.flatnonzero(correct & (confidence <= _HIGHEST_TIE))
+        correct[tied] = self.scores[:, tied].argmax(0) == target[tied]
+        return torch.from_numpy(correct)
 
 
 def blocks(
@@ -94,54 +108,51 @@ def blocks(
     """Cuts predictions into checked blocks and leaves out samples that are ignored or have no weight.
 
     Args:
-        scores: Logits or probabilities (N, C) or (N, C, d1, ...).
+        scores: Logits or probabilities (N, C) or (N, C, d1, ...), on any device.
         target: Class indices (N,) or (N, d1, ...), or probabilities in the shape of `scores`.
         weight: Sample weights in the shape of the class indices, or None.
         ignore_index: Class index of samples to leave out; their scores are not looked at.
         logits: Whether `scores` are logits.
 
     Yields:
-        The samples in order. What is held at once does not grow with their number.
+        The samples in order, on the CPU. What is held at once does not grow with their number.
     """
     check_shapes(scores, target, weight)
-    soft, device = target.is_floating_point(), scores.device
+    soft = target.is_floating_point()
     n_samples, num_classes, *space = scores.shape
     positions = math.prod(space)
     scores = scores.detach().reshape(n_samples, num_classes, positions)
     target = target.detach().reshape(scores.shape if soft else (n_samples, positions))
     weight = None if weight is None else weight.detach().reshape(n_samples, positions)
+    dtype = torch.promote_types(scores.dtype, torch.float32) if logits else scores.dtype
 
-    width = max(_LANES, BLOCK_ELEMENTS // num_classes // _LANES * _LANES)
+    width = min(BLOCK_SAMPLES, -(-BLOCK_ELEMENTS // num_classes))
     n_rows = max(1, width // positions)
     for start in range(0, n_samples, n_rows):
         for offset in range(0, positions, width):
             rows, columns = slice(start, start + n_rows), slice(offset, offset + width)
-            piece = _classes_first(scores[rows, :, columns])
             where = _Where(start, offset, min(width, positions - offset), tuple(space), None)
             if soft:
-                labels = _classes_first(target[rows, :, columns]).to(device, torch.float64)
+                labels = torch.from_numpy(_classes_first(target[rows, :, columns])).double()
             else:
-                labels = target[rows, columns].reshape(-1).to(device, torch.int64)
+                labels = target[rows, columns].reshape(-1).to("cpu", torch.int64)
             weights = None
             if weight is not None:
-                weights = weight[rows, columns].reshape(-1).to(device, torch.float64)
+                weights = weight[rows, columns].reshape(-1).to("cpu", torch.float64)
                 check_weight(weights, where)
-
+            piece = _classes_first(scores[rows, :, columns])
             kept = _kept(labels, weights, ignore_index)
             if kept is not None:
-                piece, labels = piece[:, kept], labels[..., kept]
+                piece, labels, where = piece[:, kept.numpy()], labels[..., kept], replace(where, kept=kept)
                 weights = None if weights is None else weights[kept]
-                where = replace(where, kept=kept)
-            if labels.shape[-1] == 0:
-                continue
-            check_target(labels, num_classes, where)
-            tolerance = ROW_SUM_TOLERANCE[scores.dtype]
-            yield Block(_padded(piece), logits, tolerance, labels, weights, where)
+            if piece.shape[1] > 0:
+                check_target(labels, num_classes, where)
+                yield Block(piece, logits, dtype, labels, weights, where)
 
 
 def _kept(labels: Tensor, weights: Tensor | None, ignore_index: int) -> Tensor | None:
     """The columns that count, or None for all of them."""
-    keep = torch.ones(labels.shape[-1], dtype=torch.bool, device=labels.device)
+    keep = torch.ones(labels.shape[-1], dtype=torch.bool)
     if labels.ndim == 1:
         keep = labels != ignore_index
     if weights is not None:
@@ -149,19 +160,10 @@ def _kept(labels: Tensor, weights: Tensor | None, ignore_index: int) -> Tensor |
     return None if bool(keep.all()) else keep.nonzero()[:, 0]
 
 
-def _classes_first(piece: Tensor) -> Tensor:
-    if piece.shape[2] == 1:
-        return piece[:, :, 0].T
-    return piece.movedim(1, 0).reshape(piece.shape[1], -1)
-
-
-def _padded(piece: Tensor) -> Tensor:
-    n = piece.shape[1]
-    dtype = torch.float64 if piece.dtype == torch.float64 else torch.float32
-    padded = torch.empty(piece.shape[0], -(-n // _LANES) * _LANES, dtype=dtype, device=piece.device)
-    padded[:, :n].copy_(piece)
-    padded[:, n:] = 0
-    return padded
+def _classes_first(piece: Tensor) -> Floats:
+    """Values (rows, C, positions) as (C, n), in float32 or float64."""
+    array = piece.to("cpu", torch.promote_types(piece.dtype, torch.float32)).numpy()
+    return np.ascontiguousarray(array.swapaxes(0, 1)).reshape(piece.shape[1], -1)
 
 
 @dataclass(frozen=True)
@@ -180,9 +182,5 @@ class _Where:
         row = f"row {self.start + column // self.positions}"
         if not self.space:
             return row
-        rest = self.offset + column % self.positions
-        position: list[int] = []
-        for size in reversed(self.space):
-            rest, i = divmod(rest, size)
-            position.insert(0, i)
-        return f"{row}, position {tuple(position)}"
+        place = np.unravel_index(self.offset + column % self.positions, self.space)
+        return f"{row}, position {tuple(map(int, place))}"

@@ -75,19 +75,18 @@ def check_weight(weight: Tensor, where: Where) -> None:
         )
 
 
-def check_logits(logits: Tensor, highest: Tensor, where: Where) -> None:
-    """Finite logits (C, n), given the highest of each sample."""
-    finite = torch.isfinite(highest) & torch.isfinite(logits.amin(0))
-    if not bool(finite.all()):
-        column = _first(~finite)
+def check_logits(logits: Tensor, where: Where) -> None:
+    """Finite logits (C, n)."""
+    wrong = ~torch.isfinite(logits).all(0)
+    if bool(wrong.any()):
+        column = _first(wrong)
         value = _first_nonfinite(logits[:, column])
         raise ValueError(f"logits must be finite, got {value} in {where(column)}: {_SKIP}")
 
 
-def check_probabilities(probs: Tensor, tolerance: float, where: Where) -> None:
-    """Probabilities (C, n) that are a distribution for each sample."""
-    total = probs.sum(0)
-    wrong = ~((probs.amin(0) >= 0) & ((total - 1).abs() <= tolerance))
+def check_probabilities(probs: Tensor, dtype: torch.dtype, where: Where) -> None:
+    """Probabilities (C, n) that are a distribution for each sample, as nearly as their type can hold one."""
+    wrong = ~((probs.amin(0) >= 0) & ((probs.sum(0) - 1).abs() <= ROW_SUM_TOLERANCE[dtype]))
     if not bool(wrong.any()):
         return
     column = _first(wrong)

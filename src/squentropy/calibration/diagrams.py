@@ -203,8 +203,8 @@ def wilson_interval(
     if not 0 < coverage < 1:
         raise ValueError(f"interval must lie between 0 and 1, got {coverage}: 0.95 covers 95%")
     z = NormalDist().inv_cdf((1 + coverage) / 2)
-    middle = (share + z**2 / (2 * count)) / (1 + z**2 / count)
-    half = z * np.sqrt(share * (1 - share) / count + z**2 / (4 * count**2)) / (1 + z**2 / count)
+    middle = (share * count + z**2 / 2) / (count + z**2)
+    half = z * np.sqrt(share * (1 - share) * count + z**2 / 4) / (count + z**2)
     return np.clip(middle - half, 0, 1), np.clip(middle + half, 0, 1)
 
 

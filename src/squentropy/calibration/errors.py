@@ -34,7 +34,7 @@ class Binned(Protocol):
         """Confidence minus accuracy in each bin; NaN in an empty one."""
 
     @property
-    def effective_count(self) -> Values:
+    def effective_count(self) -> Values | NDArray[np.int64]:
         """Number of samples in each bin that equal weights would need for the same precision."""
 
 
@@ -62,7 +62,7 @@ def ece(bins: Binned) -> float:
         >>> round(ece(CalibrationBins.from_confidences(confidence, correct, n_bins=10)), 4)
         0.1
     """
-    share, gap = _filled(bins, "ece")
+    share, gap = filled(bins, "ece")
     return float(share @ np.abs(gap))
 
 
@@ -84,7 +84,7 @@ def mce(bins: Binned) -> float:
         >>> round(mce(CalibrationBins.from_confidences(confidence, correct, n_bins=10)), 4)
         0.55
     """
-    _, gap = _filled(bins, "mce")
+    _, gap = filled(bins, "mce")
     return float(np.abs(gap).max())
 
 
@@ -104,7 +104,7 @@ def rmsce(bins: Binned) -> float:
         >>> round(rmsce(CalibrationBins.from_confidences(confidence, correct, n_bins=10)), 4)
         0.1
     """
-    share, gap = _filled(bins, "rmsce")
+    share, gap = filled(bins, "rmsce")
     return float(np.sqrt(share @ gap**2))
 
 
@@ -124,7 +124,7 @@ def overconfidence(bins: Binned) -> float:
         >>> round(overconfidence(CalibrationBins.from_confidences(confidence, correct, n_bins=10)), 4)
         0.05
     """
-    share, gap = _filled(bins, "overconfidence")
+    share, gap = filled(bins, "overconfidence")
     return float(share @ np.maximum(gap, 0.0))
 
 
@@ -144,11 +144,36 @@ def underconfidence(bins: Binned) -> float:
         >>> round(underconfidence(CalibrationBins.from_confidences(confidence, correct, n_bins=10)), 4)
         0.05
     """
-    share, gap = _filled(bins, "underconfidence")
+    share, gap = filled(bins, "underconfidence")
     return float(share @ np.maximum(-gap, 0.0))
 
 
-def _filled(bins: Binned, error: str) -> tuple[Values, Values]:
+def classwise_ece(bins: Binned) -> float:
+    r"""Class-wise ECE, $\frac1C \sum_j \mathrm{ECE}_j$: the probability of each class against its frequency.
+
+    After Kull et al. (2019); the static calibration error of Nixon et al. (2019) is the same.
+
+    Args:
+        bins: Class-wise bins.
+
+    Returns:
+        The error, in 0..1.
+
+    Example:
+        >>> import torch
+        >>> from squentropy.calibration import CalibrationBins
+        >>> probs, target = torch.tensor([[0.75, 0.25], [0.75, 0.25]]), torch.tensor([0, 0])
+        >>> classwise_ece(CalibrationBins.from_probabilities(probs, target, class_wise=True))
+        0.25
+    """
+    if not bins.class_wise:
+        raise ValueError("classwise_ece needs class-wise bins, got others: make them with class_wise=True, or use ece")
+    if not bins.share.any():
+        raise ValueError("classwise_ece needs at least one sample, got bins with none: add a batch to them first")
+    return float((bins.share * np.abs(np.nan_to_num(bins.gap))).sum(axis=1).mean())
+
+
+def filled(bins: Binned, error: str) -> tuple[Values, Values]:
     """Share and gap of the bins that are not empty."""
     if bins.class_wise:
         raise ValueError(

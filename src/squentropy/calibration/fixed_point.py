@@ -11,10 +11,8 @@ FRACTION_BITS = 72
 WORD_BITS = 36
 # Six words hold 2^64 samples with squared weights of 2^72.
 N_WORDS = 6
-# One addition to a word may bring this many values of up to 2^36, and stays exact in float64.
-MOST_VALUES = 2**17
-# So many additions may follow one another before `carry`: 2^9 of at most 2^53 each stay below 2^63.
-ADDITIONS_BEFORE_CARRY = 2**9
+# So many values of up to 2^36 may be added to a word before `carry`.
+VALUES_BEFORE_CARRY = 2**26
 # The word that counts whole numbers.
 ONES = FRACTION_BITS // WORD_BITS
 
@@ -24,18 +22,18 @@ def add_cells(words: Tensor, cell: Tensor, value: Tensor) -> None:
 
     Args:
         words: Sums (n_cells, 6) int64, changed in place.
-        cell: Cell (n,) int64 of each value, with n <= 2^17 a cell.
+        cell: Cell (n,) int64 of each value.
         value: Values (n,) float64 in 0..2^72.
     """
-    n_cells, rest, largest = words.shape[0], value, float(value.max())
+    rest, largest = value, float(value.max())
     for word in range(ONES + 1, -1, -1):
-        exponent = WORD_BITS * word - FRACTION_BITS
-        # A word may hold 2^36 itself, so what is no more than this word's unit can be left to the next one.
-        if largest <= 2.0**exponent and word > 0:
+        unit = 2.0 ** (WORD_BITS * word - FRACTION_BITS)
+        # A word may be given 2^36 itself, so what is no more than this word's unit can be left to the next one.
+        if largest <= unit and word > 0:
             continue
-        part = (rest * 2.0**-exponent).floor_()
-        words[:, word] += value.new_zeros(n_cells).scatter_add_(0, cell, part).long()
-        rest = rest - part * 2.0**exponent
+        part = (rest / unit).long()
+        words[:, word].scatter_add_(0, cell, part)
+        rest = rest - part * unit
         largest = float(rest.max())
         if largest == 0:
             return
@@ -49,7 +47,7 @@ def carry(words: Tensor) -> None:
 
 
 def to_words(sums: tuple[int, ...]) -> Tensor:
-    """Integers as words (len(sums), 6) int64; those of 2^27 processes may be added before `from_words`."""
+    """Integers as words (len(sums), 6) int64; those of 2^26 processes may be added before `from_words`."""
     mask = (1 << WORD_BITS) - 1
     return torch.tensor([[(total >> WORD_BITS * i) & mask for i in range(N_WORDS)] for total in sums])
 

@@ -104,6 +104,12 @@ class Predictions:
         """Number of samples."""
         return len(self.confidence)
 
+    def labels(self) -> Values:
+        """Target probabilities (N, C): the soft target, or class indices as one-hot rows."""
+        if self.target.ndim == 2:
+            return self.target.astype(np.float64, copy=False)
+        return (self.target[:, None] == np.arange(self.probs.shape[1])).astype(np.float64)
+
     def reweighted(self, factor: ArrayLike) -> Predictions:
         """The same predictions with weights multiplied by a factor (N,): a bootstrap sample, for counts."""
         return replace(self, weight=self.weight * np.asarray(factor, np.float64))

@@ -138,10 +138,7 @@ def brier_decomposition(predictions: Predictions, n_bins: int = 10) -> BrierDeco
 
 def _events(predictions: Predictions) -> list[tuple[Values, Values]]:
     """For each class its probability (N,) and whether it was the target (N,)."""
-    probs, target = predictions.probs.astype(np.float64), predictions.target
-    if target.ndim == 2:
-        return list(zip(probs.T, target.T, strict=True))
-    return [(column, (target == k).astype(np.float64)) for k, column in enumerate(probs.T)]
+    return list(zip(predictions.probs.astype(np.float64).T, predictions.labels().T, strict=True))
 
 
 def _squared_errors(p: Values, y: Values) -> Values:

@@ -68,6 +68,11 @@ class Results:
         """Scales that occur, in alphabetical order."""
         return sorted({scale for scale, *_ in self.records})
 
+    @property
+    def tasks(self) -> list[str]:
+        """Tasks that occur at any scale, in alphabetical order."""
+        return sorted({task for _, task, *_ in self.records})
+
 
 def collect(records: Iterable[Record]) -> Results:
     """Arrange records for comparison.

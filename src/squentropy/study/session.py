@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from squentropy.study.display import Display, duration
 from squentropy.study.engines import Finished
-from squentropy.study.report import write_report
+from squentropy.study.report import write_report, write_supplements
 from squentropy.study.study import Standing, Study, available_cores
 
 _FAILURES_SHOWN = 10
@@ -42,6 +42,7 @@ def work_on(
         if standing.is_complete:
             console.print(f"everything is done: {len(study.runs)} runs in {escape(str(out))}")
         if standing.done:
+            write_supplements({run.task: study.find(run.task) for run in study.runs}.values(), study.store)
             page = write_report(study.store.limited_to(standing.records), out / "report")
             print(f"report: {page}")
     except KeyboardInterrupt:

@@ -1,7 +1,6 @@
 """Many replicas of one small network as batched matrix products, with a backward pass written by hand."""
 
 from collections.abc import Sequence
-from functools import cached_property
 
 import torch
 from torch import Tensor, nn
@@ -62,7 +61,7 @@ class StackedNetwork:
     def forward(self, inputs: Tensor) -> Tensor:
         """Computes the logits (R, N, C) of inputs (R, N, d + 1) that end with a column of ones.
 
-        The memory of the logits is used again by the next call with as many rows.
+        The logits may be written over; the next call with as many rows does so.
         """
         buffers = self._buffers_for(inputs.shape[1])
         for layer, product, hidden in zip(self.layers, buffers.products, buffers.hidden, strict=False):
@@ -80,10 +79,10 @@ class StackedNetwork:
         """
         buffers = self._buffers_for(inputs.shape[1])
         for number in range(len(self.layers) - 1, 0, -1):
-            product, back = buffers.products[number - 1], buffers.gradients[number - 1]
-            torch.bmm(buffers.hidden_transposed[number - 1], gradient, out=self._gradients[number])
+            hidden, back = buffers.hidden[number - 1], buffers.products[number - 1]
+            torch.bmm(hidden.transpose(1, 2), gradient, out=self._gradients[number])
             torch.bmm(gradient, self._transposed[number], out=back)
-            gradient = torch.ops.aten.threshold_backward.grad_input(back, product, 0, grad_input=back)
+            gradient = torch.ops.aten.threshold_backward.grad_input(back, hidden[:, :, :-1], 0, grad_input=back)
         torch.bmm(inputs.transpose(1, 2), gradient, out=self._gradients[0])
 
     def clip(self, max_norm: float) -> None:
@@ -105,16 +104,16 @@ class StackedNetwork:
 
 
 class _Buffers:
-    """Memory for the steps on one number of rows: fresh memory in each step would cost as much as the arithmetic."""
+    """Memory for the steps on one number of rows: new memory in each step would cost as much as the arithmetic.
+
+    Attributes:
+        products: What each layer's matrix product gives (R, N, out), and later its gradient.
+        hidden: The inputs (R, N, out + 1) of the following layers, with their column of ones.
+    """
 
     def __init__(self, replicas: int, rows: int, widths: Sequence[int]) -> None:
         self.products = [torch.empty(replicas, rows, width) for width in widths]
         self.hidden = [torch.ones(replicas, rows, width + 1) for width in widths[:-1]]
-        self.hidden_transposed = [each.transpose(1, 2) for each in self.hidden]
-
-    @cached_property
-    def gradients(self) -> list[Tensor]:
-        return [torch.empty_like(product) for product in self.products[:-1]]
 
 
 def linear_layers(model: nn.Module) -> list[nn.Linear]:

@@ -61,6 +61,7 @@ class VectorScaling(LinearRecalibrator):
     """
 
     name: ClassVar[str] = "vector"
+    title: ClassVar[str] = "vector scaling"
 
     def _scores(self, inputs: Tensor, *, scale: Tensor, bias: Tensor) -> Tensor:
         return inputs * scale + bias
@@ -90,6 +91,7 @@ class MatrixScaling(LinearRecalibrator):
     """
 
     name: ClassVar[str] = "matrix"
+    title: ClassVar[str] = "matrix scaling"
 
     def __init__(self, off_diagonal: float = 0.01, intercept: float = 0.01) -> None:
         super().__init__()
@@ -128,6 +130,7 @@ class DirichletCalibration(MatrixScaling):
     """
 
     name: ClassVar[str] = "dirichlet"
+    title: ClassVar[str] = "Dirichlet calibration"
 
     def _inputs(self, logits: Tensor) -> Tensor:
         return F.log_softmax(logits, dim=1)

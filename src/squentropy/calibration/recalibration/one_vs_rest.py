@@ -58,6 +58,7 @@ class PlattScaling(OneVsRest):
     """
 
     name: ClassVar[str] = "platt"
+    title: ClassVar[str] = "Platt scaling"
 
     def _learn_class(self, odds: Tensor, is_class: Tensor, weight: Tensor) -> dict[str, Tensor]:
         positive, negative = weight @ is_class, weight @ (1 - is_class)
@@ -83,6 +84,7 @@ class BetaCalibration(OneVsRest):
     """
 
     name: ClassVar[str] = "beta"
+    title: ClassVar[str] = "beta calibration"
 
     def _learn_class(self, odds: Tensor, is_class: Tensor, weight: Tensor) -> dict[str, Tensor]:
         start = {"a": odds.new_ones(()), "b": odds.new_ones(()), "c": odds.new_zeros(())}
@@ -112,6 +114,7 @@ class IsotonicCalibration(OneVsRest):
     """
 
     name: ClassVar[str] = "isotonic"
+    title: ClassVar[str] = "isotonic calibration"
 
     def _learn_class(self, odds: Tensor, is_class: Tensor, weight: Tensor) -> dict[str, Tensor]:
         from sklearn.isotonic import IsotonicRegression
@@ -144,6 +147,7 @@ class HistogramBinning(OneVsRest):
     """
 
     name: ClassVar[str] = "histogram"
+    title: ClassVar[str] = "histogram binning"
 
     def __init__(self, n_bins: int = 10, binning: Binning = "equal_mass") -> None:
         super().__init__()

@@ -17,10 +17,12 @@ class Recalibrator(ABC):
 
     Attributes:
         name: Name in `RECALIBRATORS` and in the state.
+        title: Name in a sentence.
         parameters: What was learnt, float64 tensors by name; empty before `fit`.
     """
 
     name: ClassVar[str]
+    title: ClassVar[str]
     # Only what is shared by all classes can be learnt without having seen each of them.
     needs_every_class: ClassVar[bool] = True
     parameters: dict[str, Tensor]
@@ -114,7 +116,7 @@ def _checked_logits(logits: Tensor) -> Tensor:
             "for (N, C, d1, ...) use logits.movedim(1, -1).flatten(0, -2)"
         )
     values = logits.detach().double()
-    check_logits(values.T, values.amax(1), _row)
+    check_logits(values.T, _row)
     return values
 
 

@@ -31,6 +31,7 @@ class TemperatureScaling(Recalibrator):
     """
 
     name: ClassVar[str] = "temperature"
+    title: ClassVar[str] = "temperature scaling"
     needs_every_class: ClassVar[bool] = False
 
     def __init__(self, bounds: tuple[float, float] = (1e-3, 1e3)) -> None:

@@ -4,7 +4,7 @@ from torch import Tensor
 
 from squentropy.losses.arguments import class_dim, is_probabilities
 from squentropy.losses.formula import computed_in, sample_weight
-from squentropy.losses.kernels.triton import loss_and_gradient
+from squentropy.losses.kernels.triton import losses_of_samples
 from squentropy.losses.terms import Terms
 
 
@@ -31,18 +31,8 @@ def cuda_kernel(
             divisor = logits.numel() / logits.shape[class_dim(logits)]
         else:
             divisor = sample_weight(target, weight, ignore_index, computed_in(logits)).sum()
-    of_samples = scale if isinstance(scale, Tensor) and scale.ndim > 0 else None
-    losses, gradient = loss_and_gradient(
-        logits,
-        target,
-        weight,
-        ignore_index,
-        label_smoothing,
-        terms,
-        scale=(1.0 if of_samples is not None else scale) / divisor,
-        out=out,
+    losses = losses_of_samples(
+        logits, target, weight, ignore_index, label_smoothing, terms, out=out, scale=scale / divisor
     )
-    if of_samples is not None:
-        gradient *= of_samples.unsqueeze(class_dim(logits))
     if value is not None:
         value.copy_(losses if reduction == "none" else losses.sum() / divisor)

@@ -1,4 +1,4 @@
-"""The loss and its gradient in one pass over the logits on the GPU, as Triton kernels.
+"""The losses and their gradient in one pass over the logits on the GPU, as Triton kernels.
 
 A program holds a tile of the logits: some samples, and all their classes or a block of them. Where a tile holds
 all classes, each logit is read once and its gradient written once, which is the least that can be done. With more
@@ -14,7 +14,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from squentropy.losses.arguments import is_probabilities
+from squentropy.losses.arguments import is_probabilities, sample_shape
 from squentropy.losses.formula import computed_in
 from squentropy.losses.kernels.triton_indices import loss_of_indices
 from squentropy.losses.kernels.triton_masses import loss_of_masses
@@ -23,7 +23,7 @@ from squentropy.losses.terms import Terms
 _COMPUTED = {torch.float32: tl.float32, torch.float64: tl.float64}
 
 
-def loss_and_gradient(
+def losses_of_samples(
     logits: Tensor,
     target: Tensor,
     weight: Tensor | None,
@@ -31,10 +31,10 @@ def loss_and_gradient(
     label_smoothing: float,
     terms: Terms,
     *,
-    scale: float | Tensor = 1.0,
     out: Tensor | None = None,
-) -> tuple[Tensor, Tensor]:
-    """Return each sample's loss, and ``scale`` times the gradient of their sum.
+    scale: float | Tensor = 1.0,
+) -> Tensor:
+    """Return each sample's loss, and write ``scale`` times the gradient of their sum to ``out``.
 
     Args:
         logits: ``(C,)``, ``(N, C)`` or ``(N, C, d1, ..., dK)`` with any strides, on a CUDA device.
@@ -44,33 +44,32 @@ def loss_and_gradient(
         ignore_index: as in :func:`squentropy.squentropy`.
         label_smoothing: as there.
         terms: the factors of the loss's parts.
-        scale: a factor on the gradient; a tensor of one number saves waiting for the device.
-        out: where to write the gradient; may be ``logits``.
+        out: shaped and typed as ``logits``; may be ``logits``. Without it no gradient is computed.
+        scale: a factor on the gradient. A tensor, of one number or one for each sample, saves waiting for the device.
 
     Returns:
-        The losses, shaped as class indices are, in the dtype of the computation, and the gradient in the dtype of
-        the logits.
+        The losses, shaped as class indices are, in the dtype of the computation.
     """
     dtype = computed_in(logits)
-    sample_shape = logits.shape[:1] + logits.shape[2:] if logits.ndim > 1 else logits.shape[:0]
-    losses = torch.empty(sample_shape, dtype=dtype, device=logits.device)
-    gradient = torch.empty_like(logits) if out is None else out
+    losses = torch.empty(sample_shape(logits), dtype=dtype, device=logits.device)
     if logits.numel() == 0:
-        return losses, gradient
-    source, written = _rows(logits), _rows(gradient)
+        return losses
+    source, written = _rows(logits), None if out is None else _rows(out)
     outer, num_classes, inner = source.shape
     tile = _tile(source)
+    factor = scale if isinstance(scale, Tensor) else _numbers(logits.device, scale)
     arguments = (
         losses,
         written,
         source,
         None if weight is None else weight.to(dtype).contiguous(),
         _numbers(logits.device, *terms, label_smoothing),
-        scale.to(torch.float64) if isinstance(scale, Tensor) else _numbers(logits.device, scale),
+        factor.contiguous(),
+        int(factor.numel() > 1),
         num_classes,
         inner,
         *source.stride(),
-        *written.stride(),
+        *((0, 0, 0) if written is None else written.stride()),
         ignore_index,
     )
     constants = {
@@ -93,9 +92,9 @@ def loss_and_gradient(
             loss_of_masses[grid](*arguments, target.contiguous(), 0, 0, 0, IS_SOFT=False, IS_SMOOTHED=True, **constants)
         else:
             loss_of_indices[grid](*arguments, target.contiguous(), **constants)
-    if written.data_ptr() != gradient.data_ptr():  # the samples of `gradient` have no common stride
-        gradient.copy_(written.view(gradient.shape))
-    return losses, gradient
+    if out is not None and written is not None and written.data_ptr() != out.data_ptr():
+        out.copy_(written.view(out.shape))  # its samples have no common stride
+    return losses
 
 
 def _rows(logits: Tensor) -> Tensor:

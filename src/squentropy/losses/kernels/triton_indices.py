@@ -14,6 +14,7 @@ def loss_of_indices(
     weight,
     numbers,
     scale,
+    scale_step,
     num_classes,
     inner,
     logits_outer,
@@ -36,7 +37,8 @@ def loss_of_indices(
     i, k = samples(inner, SAMPLES)
     is_sample = k < inner
     logits += i * logits_outer + k * logits_inner
-    gradient += i * gradient_outer + k * gradient_inner
+    if gradient is not None:
+        gradient += i * gradient_outer + k * gradient_inner
     y = tl.load(target + i * inner + k, mask=is_sample, other=0).to(tl.int64)
     is_kept = is_sample & (y != ignore_index)
     is_class = (y >= 0) & (y < num_classes)
@@ -51,7 +53,7 @@ def loss_of_indices(
     b = mass * tl.load(numbers + 1).to(DTYPE)
     d = mass * tl.load(numbers + 2).to(DTYPE)
     M = tl.load(numbers + 3).to(DTYPE)
-    factor = tl.load(scale).to(DTYPE)
+    factor = tl.load(scale + (i * inner + k) * scale_step, mask=is_sample, other=0.0).to(DTYPE)
     top = tl.full([SAMPLES], float("-inf"), DTYPE)  # max_j f_j so far
     exponentials = tl.zeros([SAMPLES], DTYPE)  # sum_j exp(f_j - top)
     squares = tl.zeros([SAMPLES], DTYPE)
@@ -63,7 +65,7 @@ def loss_of_indices(
         if HAS_WRONG_SQUARE:
             wrong = tl.where(is_logit & (c != y), f, 0.0)
             squares += tl.sum(b[:, None] * wrong * wrong, 1)
-        if IS_WHOLE:
+        if IS_WHOLE and gradient is not None:
             g = _slope_at_index(
                 f, c == y, top, exponentials, a, b, d, M, factor, HAS_ENTROPY, HAS_WRONG_SQUARE, HAS_TRUE_SQUARE
             )
@@ -76,7 +78,7 @@ def loss_of_indices(
         loss += d * (true - M) * (true - M)
     tl.store(losses + i * inner + k, tl.where(is_kept, loss, 0.0), mask=is_sample)
 
-    if not IS_WHOLE:
+    if not IS_WHOLE and gradient is not None:
         for start in range(0, num_classes, CLASSES):
             c, is_logit = block(start, num_classes, is_kept, CLASSES)
             f = load(logits, c, logits_class, is_logit, float("-inf"), DTYPE)

@@ -23,6 +23,7 @@ def loss_of_masses(
     weight,
     numbers,
     scale,
+    scale_step,
     num_classes,
     inner,
     logits_outer,
@@ -50,7 +51,8 @@ def loss_of_masses(
     i, k = samples(inner, SAMPLES)
     is_sample = k < inner
     logits += i * logits_outer + k * logits_inner
-    gradient += i * gradient_outer + k * gradient_inner
+    if gradient is not None:
+        gradient += i * gradient_outer + k * gradient_inner
     is_kept = is_sample
     if IS_SOFT:
         target += i * target_outer + k * target_inner
@@ -74,7 +76,7 @@ def loss_of_masses(
     b = tl.load(numbers + 1).to(DTYPE)
     d = tl.load(numbers + 2).to(DTYPE)
     M = tl.load(numbers + 3).to(DTYPE)
-    factor = tl.load(scale).to(DTYPE)
+    factor = tl.load(scale + (i * inner + k) * scale_step, mask=is_sample, other=0.0).to(DTYPE)
     top = tl.full([SAMPLES], float("-inf"), DTYPE)  # max_j f_j so far
     exponentials = tl.zeros([SAMPLES], DTYPE)  # sum_j exp(f_j - top)
     below = tl.zeros([SAMPLES], DTYPE)  # sum_j u_j (top - f_j), in which nothing cancels
@@ -95,18 +97,18 @@ def loss_of_masses(
             squares += tl.sum(product(b * wrong, f * f), 1)
         if HAS_TRUE_SQUARE:
             squares += tl.sum(product(d * u, (f - M) * (f - M)), 1)
-        if IS_WHOLE:
+        if IS_WHOLE and gradient is not None:
             g = _slope_at_masses(
                 f, u, wrong, top, exponentials, mass, a, b, d, M, HAS_ENTROPY, HAS_WRONG_SQUARE, HAS_TRUE_SQUARE
             )
-            store(gradient, c, gradient_class, is_sample, is_logit, num_classes, factor * g)
+            store(gradient, c, gradient_class, is_sample, is_logit, num_classes, factor[:, None] * g)
 
     loss = squares
     if HAS_ENTROPY:
         loss += a * (mass * tl.log(exponentials) + below)
     tl.store(losses + i * inner + k, tl.where(is_kept, loss, 0.0), mask=is_sample)
 
-    if not IS_WHOLE:
+    if not IS_WHOLE and gradient is not None:
         for start in range(0, num_classes, CLASSES):
             c, is_logit = block(start, num_classes, is_kept, CLASSES)
             f = load(logits, c, logits_class, is_logit, float("-inf"), DTYPE)
@@ -115,7 +117,7 @@ def loss_of_masses(
             g = _slope_at_masses(
                 f, u, wrong, top, exponentials, mass, a, b, d, M, HAS_ENTROPY, HAS_WRONG_SQUARE, HAS_TRUE_SQUARE
             )
-            store(gradient, c, gradient_class, is_sample, is_logit, num_classes, factor * g)
+            store(gradient, c, gradient_class, is_sample, is_logit, num_classes, factor[:, None] * g)
 
 
 @triton.jit

@@ -49,7 +49,7 @@ def write_report(records: Store | Iterable[Record], out: Path, *, focus: str | N
     store = records if isinstance(records, Store) else None
     results = collect(records.read() if isinstance(records, Store) else records)
     findings = Findings.of(results, focus)
-    supplements = read_supplements(store) if store else []
+    supplements = read_supplements(store, results.tasks) if store else []
     diagrams = reliability(results, store) if store else []
     report = make_report(findings, [each.section() for each in supplements], diagrams)
     texts = {

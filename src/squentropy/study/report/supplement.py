@@ -6,6 +6,7 @@ import base64
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from squentropy.study.files import write_atomically
@@ -61,21 +62,27 @@ class Supplement:
 def write_supplements(tasks: Iterable[Task], store: Store) -> None:
     """Computes the supplements of tasks that have one, unless the store has them."""
     for task in tasks:
-        path = store.path / "supplements" / f"{task.name}.json"
+        path = _path(store, task.name)
         if task.supplement is not None and not path.exists():
             write_atomically(path, task.supplement().to_json().encode())
 
 
-def read_supplements(store: Store) -> list[Supplement]:
-    """The supplements of a store, in the order of their names.
+def read_supplements(store: Store, tasks: Iterable[str]) -> list[Supplement]:
+    """The supplements of tasks, as far as the store has them.
 
     Raises:
         CorruptFileError: If one cannot be read.
     """
     found = []
-    for path in sorted((store.path / "supplements").glob("*.json")):
-        try:
-            found.append(Supplement.from_json(path.read_text(encoding="utf-8")))
-        except (ValueError, KeyError, TypeError):
-            raise CorruptFileError(str(path), "is torn or no supplement") from None
+    for task in tasks:
+        path = _path(store, task)
+        if path.exists():
+            try:
+                found.append(Supplement.from_json(path.read_text(encoding="utf-8")))
+            except (ValueError, KeyError, TypeError):
+                raise CorruptFileError(str(path), "is torn or no supplement") from None
     return found
+
+
+def _path(store: Store, task: str) -> Path:
+    return store.path / "supplements" / f"{task.replace('/', '-')}.json"

@@ -15,6 +15,7 @@ from squentropy.calibration.scores import brier, nll
 
 Kind = Literal["logits", "probs"]
 
+FINE_BINS = 2000
 _LEAST_PROBABILITY = torch.finfo(torch.float32).tiny
 
 
@@ -62,6 +63,7 @@ class Assessment:
 
     Attributes:
         bins: Top-label bins of all rows.
+        fine_bins: The same in `FINE_BINS` of them, for errors that are not to depend on bins.
         class_bins: Class-wise bins of all rows.
         weight: Sum of the weights.
         nll: Negative log-likelihood of all rows.
@@ -71,6 +73,7 @@ class Assessment:
     """
 
     bins: CalibrationBins
+    fine_bins: CalibrationBins
     class_bins: CalibrationBins
     weight: float
     nll: float
@@ -100,6 +103,7 @@ class Assessment:
         parts = zip(vars(self.sample).values(), vars(other.sample).values(), strict=True)
         return Assessment(
             bins=self.bins + other.bins,
+            fine_bins=self.fine_bins + other.fine_bins,
             class_bins=self.class_bins + other.class_bins,
             weight=weight,
             nll=(1 - share) * self.nll + share * other.nll,
@@ -160,6 +164,7 @@ def _assess_batch(
     logits = batch.scores if kind == "logits" else batch.scores.float().clamp_min(_LEAST_PROBABILITY).log()
     return Assessment(
         bins=predictions.bins(n_bins),
+        fine_bins=predictions.bins(FINE_BINS),
         class_bins=predictions.bins(n_bins, class_wise=True),
         weight=float(predictions.weight.sum()),
         nll=nll(predictions),
