@@ -1,13 +1,15 @@
 """How far probabilities can be trusted."""
 
 from squentropy.calibration.bins import CalibrationBins
+from squentropy.calibration.debiased import debiased_ece, debiased_rmsce
 from squentropy.calibration.diagrams import (
     class_diagrams,
     confidence_histogram,
     reliability_diagram,
     reliability_diagrams,
 )
-from squentropy.calibration.errors import ece, mce, overconfidence, rmsce, underconfidence
+from squentropy.calibration.errors import classwise_ece, ece, mce, overconfidence, rmsce, underconfidence
+from squentropy.calibration.intervals import Interval, difference, interval
 from squentropy.calibration.predictions import Predictions
 from squentropy.calibration.recalibration import (
     RECALIBRATORS,
@@ -24,6 +26,7 @@ from squentropy.calibration.recalibration import (
 )
 from squentropy.calibration.scores import BrierDecomposition, accuracy, brier, brier_decomposition, nll, top_k_accuracy
 from squentropy.calibration.selective import aurc, auroc
+from squentropy.calibration.smooth import ks_error, smooth_ece
 
 __all__ = [
     "RECALIBRATORS",
@@ -32,6 +35,7 @@ __all__ = [
     "CalibrationBins",
     "DirichletCalibration",
     "HistogramBinning",
+    "Interval",
     "IsotonicCalibration",
     "MatrixScaling",
     "PlattScaling",
@@ -45,8 +49,14 @@ __all__ = [
     "brier",
     "brier_decomposition",
     "class_diagrams",
+    "classwise_ece",
     "confidence_histogram",
+    "debiased_ece",
+    "debiased_rmsce",
+    "difference",
     "ece",
+    "interval",
+    "ks_error",
     "mce",
     "nll",
     "overconfidence",
@@ -54,6 +64,7 @@ __all__ = [
     "reliability_diagram",
     "reliability_diagrams",
     "rmsce",
+    "smooth_ece",
     "top_k_accuracy",
     "underconfidence",
 ]

@@ -35,10 +35,10 @@ _Number = TypeVar("_Number", np.int64, np.float64)
 class CalibrationBins:
     """How often predictions of each confidence were right: all that a binned error or a reliability diagram reads.
 
-    Bin k of n holds confidences in (lo, hi], as in the paper, and the first bin also holds 0. Edges are float64 (of
-    equal width: the float64 nearest to k/n) and a confidence is compared with them as it is, so a float32 0.1, which
-    is a little more than 1/10, is in the second of ten bins. The memory needed does not depend on the number of
-    samples, and `a + b` is exactly what one pass over the samples of both would give.
+    Bin k of n holds confidences in (lo, hi], as in the paper, and the first bin also holds 0. A confidence is compared
+    with edges in its own type, so that 0.1 is the upper edge of the first of ten bins in float16 as in float64, and the
+    next larger number is above it. The memory needed does not depend on the number of samples, and `a + b` is exactly
+    what one pass over the samples of both would give.
 
     Make one with `from_logits`, `from_probabilities` or `from_confidences`; the fields hold exact integers (sums in
     units of 2^-72, row by row for class-wise bins) and the properties are what to read.

@@ -50,7 +50,7 @@ def calibrate(
     from squentropy.calibration.prediction_files import Batch, Columns, read_batches
     from squentropy.calibration.recalibration import RECALIBRATORS
     from squentropy.calibration.report import sentences
-    from squentropy.calibration.report.assessment import assess
+    from squentropy.calibration.report.assessment import Kind, assess
     from squentropy.calibration.report.bin_table import write_csv
     from squentropy.calibration.report.measures import measure
     from squentropy.calibration.report.page import to_html
@@ -62,7 +62,7 @@ def calibrate(
         raise ValueError(f"--method must be one of {', '.join(RECALIBRATORS)}, got {min(unknown)}")
     if not 0 < confidence < 1:
         raise ValueError(f"--confidence must lie between 0 and 1, got {confidence}: 0.95 covers 95%")
-    kind = "logits" if logits else "probs"
+    kind: Kind = "logits" if logits else "probs"
     columns = Columns(scores or kind, target, weight)
 
     console = Console()

@@ -34,7 +34,7 @@ class Binned(Protocol):
         """Confidence minus accuracy in each bin; NaN in an empty one."""
 
     @property
-    def effective_count(self) -> Values | NDArray[np.int64]:
+    def effective_count(self) -> Values:
         """Number of samples in each bin that equal weights would need for the same precision."""
 
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from squentropy.calibration.diagrams import ACCURACY_COLOUR, GAP_COLOUR, QUIET_COLOUR
 
@@ -21,7 +21,7 @@ _VARIABLES = {
     GAP_COLOUR: "--gap",
     QUIET_COLOUR: "--neutral",
 }
-_SETTINGS = {
+_SETTINGS: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "squentropy",
     "text.color": _INK,

@@ -45,8 +45,8 @@ def interval(
     defined are left out.
 
     **A calibration error** (`ece`, `smooth_ece`, any function of bins) cannot have it: noise makes gaps where there are
-    none, every resample adds its own to those of the sample, and of a calibrated model no interval of resamples would ever
-    hold the true error 0. Its ends are the smallest and the largest true error of models that could have given the
+    none, every resample adds its own to those of the sample, and of a calibrated model no interval of resamples would
+    ever hold the true error 0. Its ends are the smallest and the largest true error of models that could have given the
     estimate (inversion of a bootstrap test): models with the confidences of the bins, and the estimated gaps scaled up
     or down to a calibrated model. Of each, bins of as many samples are drawn. Bins are all that is needed, so it
     costs the same for any number of samples, and takes for granted that
@@ -67,6 +67,7 @@ def interval(
         The interval.
 
     Example:
+        >>> from squentropy.calibration import ece
         >>> confidence = torch.rand(2000, generator=torch.Generator().manual_seed(0))
         >>> found = interval(ece, CalibrationBins.from_confidences(confidence, confidence > 0.5))
         >>> found.low < 0.25 < found.high
@@ -114,8 +115,9 @@ def difference(
         The interval; one without 0 tells the models apart.
 
     Example:
+        >>> from squentropy.calibration import ece
         >>> target = torch.arange(1000) % 2
-        >>> sharp, flat = (Predictions.from_logits(scale * (2 * torch.eye(2)[target] - 1), target) for scale in (2, 1))
+        >>> flat, sharp = (Predictions.from_logits(torch.eye(2)[target] * scale, target) for scale in (1, 3))
         >>> found = difference(ece, flat, sharp, n_bins=10)
         >>> found.low > 0
         True
@@ -125,11 +127,12 @@ def difference(
     counts = _counts(len(a), n_resamples, seed)
     if n_bins is None:
         pairs = ((a.reweighted(count), b.reweighted(count)) for count in counts)
-        return _percentile(measure(a) - measure(b), np.subtract(*_defined(measure, pairs).T), tail)
+        sampled = _defined(measure, pairs)
+        return _percentile(measure(a) - measure(b), sampled[:, 0] - sampled[:, 1], tail)
     binned = [_BinnedSamples.of(each, each.bins(n_bins, binning=binning, class_wise=class_wise)) for each in (a, b)]
     sampled = _defined(measure, ([each.resample(count) for each in binned] for count in counts))
-    spread = sampled.std(axis=0)
-    correlation = float(np.corrcoef(sampled.T)[0, 1]) if spread.all() else 0.0
+    spread: Values = sampled.std(axis=0)
+    correlation = float(np.corrcoef(*sampled.T)[0, 1]) if spread.all() else 0.0
     (low_a, high_a), (low_b, high_b) = (_ends(measure, each.bins, tail, n_resamples, seed) for each in binned)
     middle_a, middle_b = (_middle(measure, each.bins, n_resamples, seed) for each in binned)
 
@@ -203,7 +206,7 @@ class _BinnedSamples:
         weight, shape = self.weight * count, self.bins.share.shape
 
         def sums(values: Values) -> Values:
-            return np.bincount(self.cell, values.reshape(-1), np.prod(shape)).reshape(shape)
+            return np.asarray(np.bincount(self.cell, values.reshape(-1), np.prod(shape)), np.float64).reshape(shape)
 
         mass = sums(np.broadcast_to(weight, self.correct.shape))
         some = np.where(mass > 0, mass, 1)

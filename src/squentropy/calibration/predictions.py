@@ -33,6 +33,7 @@ class Predictions:
         level: Place (N,) of the confidence among the distinct ones, from the lowest.
         log_likelihood: Logarithm (N,) of the target's probability, for logits without the detour over `probs`.
         rank: How many classes the model puts before the target (N,), the first of equals first; None for soft targets.
+        dtype: Type in which the probabilities came, or in which the softmax was computed: bins compare in it.
 
     Example:
         >>> predictions = Predictions.from_logits(torch.tensor([[2.0, 0.0], [0.0, 0.0]]), torch.tensor([0, 1]))
@@ -40,7 +41,7 @@ class Predictions:
         (array([0.8808, 0.5   ]), array([1., 0.]))
     """
 
-    probs: NDArray[np.floating]
+    probs: NDArray[np.float32] | Values
     target: NDArray[np.int64] | Values
     weight: Values
     confidence: Values
@@ -48,6 +49,7 @@ class Predictions:
     level: NDArray[np.int64]
     log_likelihood: Values
     rank: NDArray[np.int64] | None
+    dtype: torch.dtype
 
     @classmethod
     def from_logits(
@@ -93,12 +95,15 @@ class Predictions:
 
     @classmethod
     def _of(cls, stream: Iterable[Block]) -> Predictions:
-        parts = [_columns(block) for block in stream]
+        parts, dtype = [], torch.float32
+        for block in stream:
+            parts.append(_columns(block))
+            dtype = block.dtype
         if not parts:
             raise ValueError("target must have at least one sample that counts, but all are ignored or have no weight")
-        columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        _, level = np.unique(columns["confidence"], return_inverse=True)
-        return cls(**columns, level=level, rank=None) if "rank" not in columns else cls(**columns, level=level)
+        columns: dict[str, Any] = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        columns["level"] = np.unique(columns["confidence"], return_inverse=True)[1]
+        return cls(**{"rank": None} | columns, dtype=dtype)
 
     def __len__(self) -> int:
         """Number of samples."""
@@ -107,8 +112,8 @@ class Predictions:
     def labels(self) -> Values:
         """Target probabilities (N, C): the soft target, or class indices as one-hot rows."""
         if self.target.ndim == 2:
-            return self.target.astype(np.float64, copy=False)
-        return (self.target[:, None] == np.arange(self.probs.shape[1])).astype(np.float64)
+            return np.asarray(self.target, np.float64)
+        return np.asarray(self.target[:, None] == np.arange(self.probs.shape[1]), np.float64)
 
     def reweighted(self, factor: ArrayLike) -> Predictions:
         """The same predictions with weights multiplied by a factor (N,): a bootstrap sample, for counts."""
@@ -129,39 +134,35 @@ class Predictions:
             >>> predictions.bins(n_bins=2).gap
             array([ nan, 0.75])
         """
-        weight = torch.from_numpy(self.weight)
+        options: dict[str, Any] = {"binning": binning, "edges": edges, "weight": torch.from_numpy(self.weight)}
         if class_wise:
-            probs, target = torch.from_numpy(self.probs), torch.from_numpy(self.target)
-            return CalibrationBins.from_probabilities(
-                probs, target, n_bins, binning=binning, edges=edges, class_wise=True, weight=weight
-            )
-        confidence, correct = torch.from_numpy(self.confidence), torch.from_numpy(self.correct)
-        return CalibrationBins.from_confidences(
-            confidence, correct, n_bins, binning=binning, edges=edges, weight=weight
-        )
+            probs = torch.from_numpy(self.probs).to(self.dtype)
+            target = torch.from_numpy(self.target)
+            return CalibrationBins.from_probabilities(probs, target, n_bins, class_wise=True, **options)
+        confidence, correct = torch.from_numpy(self.confidence).to(self.dtype), torch.from_numpy(self.correct)
+        return CalibrationBins.from_confidences(confidence, correct, n_bins, **options)
 
 
 def _columns(block: Block) -> dict[str, NDArray[Any]]:
-    """The fields of `Predictions` for the samples of a block, but `level`."""
-    n, hard = block.target.shape[-1], block.target.ndim == 1
-    dtype = block.scores.dtype
-    scores = block.scores[:, :n].double()
-    probs = replace(block, scores=block.scores.clone()).probabilities()
+    """The fields of `Predictions` for the samples of a block, but `level` and `dtype`."""
+    scores = torch.from_numpy(block.scores)
+    probs = block.probabilities().T.to(scores.dtype)
     confidence, correct = block.top_label()
+    scores = scores.double()
     log_probs = scores.log_softmax(0) if block.logits else scores.log()
     columns = {
-        "probs": probs.T.to(dtype),
-        "target": block.target if hard else block.target.T,
-        "weight": torch.ones(n, dtype=torch.float64) if block.weight is None else block.weight,
+        "probs": probs,
+        "target": block.target.movedim(-1, 0),
+        "weight": torch.ones(len(probs), dtype=torch.float64) if block.weight is None else block.weight,
         "confidence": confidence.double(),
         "correct": correct.double(),
     }
-    if hard:
+    if block.target.ndim == 1:
         index = block.target[None]
         true = scores.gather(0, index)
-        earlier = torch.arange(scores.shape[0], device=scores.device)[:, None] < index
+        earlier = torch.arange(len(scores))[:, None] < index
         columns["log_likelihood"] = log_probs.gather(0, index)[0]
         columns["rank"] = ((scores > true) | ((scores == true) & earlier)).sum(0)
     else:
         columns["log_likelihood"] = torch.where(block.target > 0, block.target * log_probs, 0.0).sum(0)
-    return {name: column.cpu().numpy() for name, column in columns.items()}
+    return {name: column.numpy() for name, column in columns.items()}

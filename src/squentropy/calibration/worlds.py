@@ -26,7 +26,7 @@ class SampledBins:
     share: Values
     accuracy: Values
     gap: Values
-    effective_count: Values | NDArray[np.int64]
+    effective_count: Values
 
 
 @dataclass(frozen=True)
@@ -85,9 +85,9 @@ class Worlds:
         scale = 1.0
         while scale < _LARGEST_SCALE and excess(scale) < 0:
             scale *= 2
-        if scale < _LARGEST_SCALE:
-            scale = brentq(excess, 0.0, scale, xtol=0.01 * scale)
-        return error(self.population(scale))
+        if scale >= _LARGEST_SCALE:  # no larger gap is possible: how far it is from such an estimate
+            return error(self.population(scale)) - excess(scale)
+        return error(self.population(brentq(excess, 0.0, scale, xtol=0.01 * scale)))
 
     def accuracy(self, scale: float) -> Values:
         """True accuracy in each bin."""
@@ -114,9 +114,9 @@ class Worlds:
             share = weight * part
             share /= share.sum(axis=-1, keepdims=True)
             accuracy = generator.binomial(part, true) / np.where(part > 0, part, 1)
-            gap = self.confidence - accuracy
-            for k, count in enumerate(part):
-                yield SampledBins(self.bins.class_wise, edges, share[k], accuracy[k], gap[k], count)
+            gap, count = self.confidence - accuracy, part.astype(np.float64)
+            for k in range(len(part)):
+                yield SampledBins(self.bins.class_wise, edges, share[k], accuracy[k], gap[k], count[k])
 
 
 def _pooled_gap(bins: Binned) -> tuple[Values, Values]:
@@ -132,7 +132,8 @@ def _pooled_gap(bins: Binned) -> tuple[Values, Values]:
     group = np.unique(place + rows * (place.max() + 1), return_inverse=True)[1].reshape(-1)
 
     def pooled(values: Values) -> Values:
-        return np.bincount(group, np.nan_to_num(values).reshape(-1))[group].reshape(shape)
+        sums = np.bincount(group, np.nan_to_num(values).reshape(-1))
+        return np.asarray(sums, np.float64)[group].reshape(shape)
 
     share, number = pooled(bins.share), pooled(count)
     share, number = np.where(share > 0, share, 1), np.where(number > 0, number, 1)

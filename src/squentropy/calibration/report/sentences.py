@@ -61,17 +61,17 @@ def recalibration_sentence(trial: Trial, confidence: float) -> str:
         if not trial.outcomes:
             return "No recalibrator could be fitted."
         return (
-            f"No recalibrator helps: on the {trial.n_tested:,} samples that it was not fitted on, none lowers the Brier "
-            f"score by more than the {confidence:.0%} interval of the difference."
+            f"No recalibrator helps: on the {trial.n_tested:,} samples that it was not fitted on, none lowers the "
+            f"Brier score by more than the {confidence:.0%} interval of the difference."
         )
     rivals = [
         outcome.recalibrator.title for outcome in trial.outcomes if outcome.is_among_best and outcome is not found
     ]
     choice = f" Not told apart from it by this score: {', '.join(rivals)}." if rivals else ""
     return (
-        f"{capital(described(found))} helps: on the {trial.n_tested:,} samples that it was not fitted on it brings the ECE "
-        f"from {trial.before.ece:.1%} to {found.scores.ece:.1%} (change {span(found.ece_change)}) and the Brier score from "
-        f"{trial.before.brier:.4f} to {found.scores.brier:.4f} ({span(found.brier_change, False)}).{choice}"
+        f"{capital(described(found))} helps: on the {trial.n_tested:,} samples that it was not fitted on it brings the "
+        f"ECE from {trial.before.ece:.1%} to {found.scores.ece:.1%} (change {span(found.ece_change)}) and the Brier "
+        f"score from {trial.before.brier:.4f} to {found.scores.brier:.4f} ({span(found.brier_change, False)}).{choice}"
     )
 
 

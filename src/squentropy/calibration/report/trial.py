@@ -144,7 +144,7 @@ def try_recalibrators(
         Outcome(
             recalibrator=recalibrator,
             scores=Scores.of(after, n_bins),
-            ece_change=difference(ece, after, before, n_resamples, confidence, seed),
+            ece_change=difference(ece, after, before, n_resamples, confidence, seed, n_bins=n_bins),
             brier_change=difference(brier, after, before, n_resamples, confidence, seed),
             behind_best=difference(brier, after, best, n_resamples, confidence, seed),
             warnings=messages,
