@@ -67,7 +67,7 @@ def duration(seconds: float) -> str:
 
     Example:
         >>> duration(42.3), duration(90), duration(7300)
-        ('42 s', '1 min 30 s', '2 h 2 min')
+        ('42 s', '1 min 30 s', '2 h 1 min')
     """
     whole = round(seconds)
     if whole < 60:
