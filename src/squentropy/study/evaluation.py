@@ -1,15 +1,16 @@
 """What a model scores on the test part, gathered batch by batch."""
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterable, Mapping
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from squentropy.calibration import CalibrationBins, ece
+from squentropy.calibration import CalibrationBins, TemperatureScaling, ece
 from squentropy.calibration.binning import bin_finder, equal_width_edges
 from squentropy.study.recipe import Recipe
-from squentropy.study.samples import Batch, Data
+from squentropy.study.samples import Batch, Data, Rows, TensorData
 from squentropy.study.task import Score, Task
 
 IGNORED = -100
@@ -81,17 +82,77 @@ def evaluate(model: nn.Module, task: Task, data: Data, recipe: Recipe) -> tuple[
     """
     was_training = model.training
     model.eval()
-    evaluation = Evaluation(task.scores, keep=task.keep_predictions)
-    device = next(model.parameters()).device
-    carried = None
     with torch.no_grad():
-        for batch in data.test_batches(recipe):
-            outputs = task.forward(model, to_device(batch, device), carried)
-            evaluation.add(outputs.logits, outputs.target)
-            carried = outputs.carried
+        evaluation = _evaluation(model, task, data.test_batches(recipe), task.keep_predictions)
         measured = {} if task.measure is None else task.measure(model, data, recipe)
     model.train(was_training)
     return {**evaluation.metrics(), **measured}, evaluation
+
+
+def _evaluation(model: nn.Module, task: Task, batches: Iterable[Batch], keep: bool) -> Evaluation:
+    evaluation = Evaluation(task.scores, keep)
+    device = next(model.parameters()).device
+    carried = None
+    for batch in batches:
+        outputs = task.forward(model, to_device(batch, device), carried)
+        evaluation.add(outputs.logits, outputs.target)
+        carried = outputs.carried
+    return evaluation
+
+
+def evaluate_scaled(model: nn.Module, task: Task, data: Data, recipe: Recipe) -> dict[str, float]:
+    """Measures the test part after temperature scaling, if the data have a validation part to fit it on.
+
+    Returns:
+        What `scaled_metrics` does; nothing without a validation part.
+    """
+    if not isinstance(data, TensorData) or data.validation is None:
+        return {}
+    was_training = model.training
+    model.eval()
+    with torch.no_grad():
+        parts = [
+            _evaluation(model, task, batches, keep=True).predictions()
+            for batches in (data.validation_batches(recipe), data.test_batches(recipe))
+        ]
+    model.train(was_training)
+    held_out, test = (Rows(*part) for part in parts if part is not None)
+    return scaled_metrics(held_out, test)
+
+
+def scaled_metrics(held_out: Rows, test: Rows) -> dict[str, float]:
+    """Measures the test part again with its logits divided by the temperature that fits the held-out rows best.
+
+    The temperature stays 1 where these rows cannot tell one: if they have a single class, or if all of them are
+    classified rightly, so that any smaller temperature would fit better still.
+
+    Args:
+        held_out: Logits (N, C) and classes (N,) of rows that the model was not trained on.
+        test: Logits and classes of the test part.
+
+    Returns:
+        `temperature`, and `nll_scaled` and `ece_scaled` beside the `nll` and `ece` of the logits as they are.
+
+    Example:
+        >>> held_out = Rows(torch.tensor([[2.0, 0.0], [2.0, 0.0], [2.0, 0.0], [0.0, 2.0]]), torch.tensor([0, 0, 1, 1]))
+        >>> scaled = scaled_metrics(held_out, Rows(torch.tensor([[2.0, 0.0]]), torch.tensor([0])))
+        >>> round(scaled["temperature"], 4), round(scaled["ece_scaled"], 4)  # three of four are right
+        (1.8205, 0.25)
+    """
+    temperature = _temperature(*held_out)
+    evaluation = Evaluation()
+    evaluation.add(test.inputs / temperature, test.target)
+    scaled = evaluation.metrics()
+    return {"temperature": temperature, "nll_scaled": scaled["nll"], "ece_scaled": scaled["ece"]}
+
+
+def _temperature(logits: Tensor, target: Tensor) -> float:
+    if target.min() == target.max() or _is_correct(logits, target).all():
+        return 1.0
+    with warnings.catch_warnings():
+        # Where even a uniform guess fits better than these logits, the temperature is the highest one: so be it.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return TemperatureScaling().fit(logits, target).temperature
 
 
 def evaluate_stacked(logits: Tensor, target: Tensor, scores: Mapping[str, Score]) -> list[dict[str, float]]:

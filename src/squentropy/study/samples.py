@@ -159,5 +159,13 @@ class TensorData:
 
     def test_batches(self, recipe: Recipe) -> Iterator[Batch]:
         """Yields the test part in its order."""
-        inputs, target = (torch.split(tensor, recipe.batch_size) for tensor in self.test)
-        return (Rows(*batch) for batch in zip(inputs, target, strict=True))
+        return _batches(self.test, recipe)
+
+    def validation_batches(self, recipe: Recipe) -> Iterator[Batch]:
+        """Yields the validation part in its order; nothing if there is none."""
+        return iter(()) if self.validation is None else _batches(self.validation, recipe)
+
+
+def _batches(rows: Rows, recipe: Recipe) -> Iterator[Rows]:
+    inputs, target = (torch.split(tensor, recipe.batch_size) for tensor in rows)
+    return (Rows(*batch) for batch in zip(inputs, target, strict=True))

@@ -16,7 +16,7 @@ from squentropy.losses.dispatch import loss_and_gradient
 from squentropy.losses.terms import TERMS
 from squentropy.study.canonical import derived_seed
 from squentropy.study.checkpoint import Checkpoint
-from squentropy.study.evaluation import IGNORED, evaluate_stacked
+from squentropy.study.evaluation import IGNORED, evaluate_stacked, scaled_metrics
 from squentropy.study.optimization import learning_rate, make_optimizer
 from squentropy.study.run import LossSpec, Run
 from squentropy.study.samples import Data, Rows, TensorData
@@ -142,7 +142,8 @@ def _checked(run: Run, task: Task, data: Data) -> TensorData:
 def _alike(member: _Member) -> tuple[object, ...]:
     """What the runs of a group have in common; seeds differ."""
     run, data = member
-    return (run.loss.identity, run.recipe.identity, data.train.inputs.shape, data.test_rows, data.num_classes)
+    held_out = 0 if data.validation is None else len(data.validation.target)
+    return (run.loss.identity, run.recipe.identity, data.train.inputs.shape, data.test_rows, data.num_classes, held_out)
 
 
 def _parts(members: list[_Member]) -> list[list[_Member]]:
@@ -166,6 +167,8 @@ class _Group:
         self.first_rows = torch.arange(len(members))[:, None] * self.rows
         self.train = Rows(*(each.flatten(0, 1) for each in _stacked([data.train for _, data in members])))
         self.test = _stacked([data.test for _, data in members])
+        held_out = [data.validation for _, data in members if data.validation is not None]
+        self.held_out = _stacked(held_out) if held_out else None
         self.epoch = 0
         self.results = [Result() for _ in members]
         self.errors: dict[int, str] = {}
@@ -175,6 +178,8 @@ class _Group:
         return 1.0 if len(self.errors) == len(self.runs) else self.epoch / self.recipe.epochs
 
     def outcomes(self) -> list[tuple[Run, Result | Exception]]:
+        if self.held_out is not None:
+            self._scale(self.held_out)
         errors = {number: NonFiniteLossError(message) for number, message in self.errors.items()}
         return [(run, errors.get(number, self.results[number])) for number, run in enumerate(self.runs)]
 
@@ -217,10 +222,7 @@ class _Group:
         return self.recipe.loss_weight * losses.view(batch.target.shape).sum(1, dtype=torch.float64)
 
     def _evaluate(self, train_loss: list[float]) -> None:
-        logits = torch.cat(
-            [self.network.forward(part).clone() for part in torch.split(self.test.inputs, _ROWS_EVALUATED, dim=1)],
-            dim=1,
-        )
+        logits = self._logits(self.test.inputs)
         for number, is_finite in enumerate(logits.isfinite().all(2).all(1).tolist()):
             if not is_finite:
                 self._fail(number, f"the logits on the test part were not finite after epoch {self.epoch}")
@@ -232,6 +234,24 @@ class _Group:
             result.add_epoch(self.epoch, metrics, curve, self.task)
             if self.epoch == self.recipe.epochs and self.task.keep_predictions:
                 result.logits, result.target = logits[number], self.test.target[number]
+
+    def _logits(self, inputs: Tensor) -> Tensor:
+        """Computes the logits (R, N, C) of inputs (R, N, d + 1)."""
+        parts = torch.split(inputs, _ROWS_EVALUATED, dim=1)
+        return torch.cat([self.network.forward(part).clone() for part in parts], dim=1)
+
+    def _scale(self, held_out: Rows) -> None:
+        """Adds what a temperature fitted on the held-out rows makes of the last epoch's metrics."""
+        fitted, tested = self._logits(held_out.inputs), self._logits(self.test.inputs)
+        for number, result in enumerate(self.results):
+            if number in self.errors:
+                continue
+            if not fitted[number].isfinite().all():
+                self._fail(number, "the logits on the validation part were not finite after the last epoch")
+                continue
+            result.last |= scaled_metrics(
+                Rows(fitted[number], held_out.target[number]), Rows(tested[number], self.test.target[number])
+            )
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint has to hold."""

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from squentropy.study.canonical import derived_seed
 from squentropy.study.checkpoint import Checkpoint
-from squentropy.study.evaluation import IGNORED, evaluate, last_layer_norm
+from squentropy.study.evaluation import IGNORED, evaluate, evaluate_scaled, last_layer_norm
 from squentropy.study.optimization import learning_rate, make_optimizer
 from squentropy.study.run import Run
 from squentropy.study.samples import Batch, Data, Shard
@@ -31,7 +31,7 @@ class Result:
     """What training one run gave.
 
     Attributes:
-        last: Metrics of the last epoch.
+        last: Metrics of the last epoch; with a validation part also those after temperature scaling.
         best: Metrics of the epoch with the best headline on the test part, with its `epoch`: what the paper's vision
             script reports, beside the honest `last`.
         curves: A list of numbers for each of `epoch`, `train_loss`, `weight_norm` and the metrics.
@@ -212,6 +212,7 @@ class _Training:
             curve["weight_norm"] = norm
         self.result.add_epoch(epoch, measured, curve, self.task)
         if epoch == self.recipe.epochs:
+            self.result.last = measured | evaluate_scaled(self.module, self.task, self.data, self.recipe)
             self.result.logits, self.result.target = evaluation.predictions() or (None, None)
 
     def _save(self, checkpoint: Checkpoint) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from squentropy.data import MANIFEST
 from squentropy.study import Task
 from squentropy.tasks.embedded import BREAST_CANCER, DIGITS, IRIS, WINE
 from squentropy.tasks.spiral import SPIRAL
@@ -33,22 +34,36 @@ def find_task(name: str) -> Task:
         raise ValueError(_unknown(name)) from None
 
 
-def select_tasks(names: Iterable[str]) -> list[Task]:
+def select_tasks(names: Iterable[str], max_rows: int | None = None) -> list[Task]:
     """Returns the tasks with these names; a group stands for all its tasks, no name for the embedded ones.
+
+    Args:
+        names: Tasks or groups.
+        max_rows: Leaves out tasks on data sets with more rows; None leaves none out.
 
     Example:
         >>> [task.name for task in select_tasks(["wine", "iris", "wine"])]
         ['wine', 'iris']
         >>> [task.name for task in select_tasks([])]
         ['iris', 'wine', 'breast_cancer', 'digits', 'spiral']
+        >>> len(select_tasks(["tabular121"])), len(select_tasks(["tabular121"], max_rows=5000))
+        (121, 106)
     """
     chosen: dict[str, Task] = {}
-    for name in list(names) or EMBEDDED:
+    names = list(names) or EMBEDDED
+    for name in names:
         found = {task.name: task for task in TASKS.values() if name in (task.name, group_of(task.name))}
         if not found:
             raise ValueError(_unknown(name))
         chosen |= found
-    return list(chosen.values())
+    few = [task for task in chosen.values() if max_rows is None or _rows(task) <= max_rows]
+    if not few:
+        raise ValueError(f"max_rows is {max_rows}, and no data set of {', '.join(names)} has as few rows: raise it")
+    return few
+
+
+def _rows(task: Task) -> int:
+    return sum(MANIFEST[name].rows for name in task.data_sets)
 
 
 def group_of(name: str) -> str | None:

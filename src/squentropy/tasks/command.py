@@ -1,5 +1,6 @@
 """`squentropy tasks`, `squentropy reproduce` and `squentropy compare`."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
-    from squentropy.study import LossSpec, Task
+    from squentropy.study import LossSpec, Run, Store, Task
 
 _LOSSES = "squentropy,cross_entropy,rescaled_square"
 _SEEDS = 5
@@ -17,6 +18,7 @@ Seeds = Annotated[int, typer.Option(min=1, help="How many seeds each loss gets."
 Engine = Annotated[Literal["local", "ray"], typer.Option(help="Processes of this machine, or a Ray cluster.")]
 Workers = Annotated[int | None, typer.Option(min=1, help="How many processes; one for each core if not given.")]
 DataDir = Annotated[Path | None, typer.Option("--data", help="Your data directory, instead of SQUENTROPY_DATA.")]
+MaxRows = Annotated[int | None, typer.Option("--max-rows", min=2, help="Leave out data sets with more rows.")]
 RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Do failed runs again.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Say only what went wrong and where the report is.")]
 
@@ -85,6 +87,7 @@ def reproduce(
     losses: Losses = _LOSSES,
     seeds: Seeds = _SEEDS,
     scale: Annotated[Literal["small", "paper"], typer.Option(help="The published recipe, or a short cut.")] = "paper",
+    max_rows: MaxRows = None,
     engine: Engine = "local",
     workers: Workers = None,
     data_dir: DataDir = None,
@@ -98,7 +101,7 @@ def reproduce(
     """Run the paper's comparison of losses, and write the report.
 
     What is done already in the folder is not done again. Without names, the tasks run whose data come with the
-    package.
+    package. Tasks of a group are left out if their data are not at hand.
 
     Example: `squentropy reproduce spiral --seeds 3`
     """
@@ -108,10 +111,28 @@ def reproduce(
     from squentropy.tasks import find_task, select_tasks
 
     out = out or _folder(names or [])
-    runs = plan(select_tasks(names or []), _parse_losses(losses), seeds, scale)
-    study = Study(runs, find_task, Store(out.absolute()), data_dir)
+    store = Store(out.absolute())
+    runs = plan(select_tasks(names or [], max_rows), _parse_losses(losses), seeds, scale)
+    study = Study(_feasible(runs, names or [], store, data_dir), find_task, store, data_dir)
     if not work_on(study, out, engine=engine, workers=workers, retry_failed=retry_failed, quiet=quiet):
         raise typer.Exit(1)
+
+
+def _feasible(runs: Sequence["Run"], names: Sequence[str], store: "Store", data_dir: Path | None) -> list["Run"]:
+    """Leaves out what has neither record nor data, if it was not named itself and is not all that there is."""
+    from squentropy.data import MANIFEST, is_at_hand
+    from squentropy.tasks import TASKS
+
+    present = store.run_ids()
+    open_tasks = {run.task for run in runs if run.run_id not in present} - set(names)
+    missing = {
+        name for name in open_tasks if not all(is_at_hand(MANIFEST[each], data_dir) for each in TASKS[name].data_sets)
+    }
+    feasible = [run for run in runs if run.task not in missing or run.run_id in present]
+    if not feasible or not missing:
+        return list(runs)
+    print(f"left out, as their data are not at hand: {', '.join(sorted(missing))}", file=sys.stderr)
+    return feasible
 
 
 def compare(

@@ -124,7 +124,7 @@ def _seconds(recipe: Recipe, data_set: DataSet) -> float:
     """Roughly: six operations a weight and row (forward, and twice that backward), and what a step costs by itself."""
     hidden: Any = recipe.options["hidden"]
     widths = [data_set.features or 0, *hidden, data_set.classes or 0]
-    weights = sum(a * b for a, b in pairwise(widths))
+    weights: int = sum(a * b for a, b in pairwise(widths))
     steps = math.ceil(data_set.rows / recipe.batch_size)
     return recipe.epochs * (6 * weights * data_set.rows / _FLOPS + 5e-5 * steps)
 
