@@ -1,5 +1,7 @@
 """A temperature fitted on held-out rows after training: the right one, beside metrics that it leaves as they were."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -110,3 +112,15 @@ def test_a_finished_checkpoint_gives_the_same_temperature(tmp_path):
     first = train_stacked(runs, task, datas, checkpoint)
     second = train_stacked(runs, task, datas, checkpoint)  # whoever was killed before writing the records
     assert [result.last for result in first] == [result.last for result in second]
+
+
+def test_the_held_out_rows_are_measured_where_a_task_asks_for_it():
+    held_out = Rows(torch.tensor([[2.0, 0.0], [2.0, 0.0], [2.0, 0.0], [0.0, 2.0]]), torch.tensor([0, 0, 1, 1]))
+    scaled = scaled_metrics(held_out, Rows(*held_out), measure_held_out=True)
+    assert scaled["accuracy_held_out"] == 0.75
+    assert scaled["nll_held_out"] == pytest.approx(-(3 * np.log(0.75) + np.log(0.25)) / 4)  # three of four are right
+    runs, task, datas = prepared(seeds=1)
+    asked = replace(task, measure_held_out=True)
+    for run, data, stacked in zip(runs, datas, train_stacked(runs, asked, datas), strict=True):
+        assert stacked.last == pytest.approx(train(run, asked, data).last, rel=1e-3)
+        assert stacked.last.keys() == SCALED | {"accuracy", "ece", "nll", "accuracy_held_out", "nll_held_out"}

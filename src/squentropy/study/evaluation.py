@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from squentropy.calibration import CalibrationBins, TemperatureScaling, ece
 from squentropy.calibration.binning import bin_finder, equal_width_edges
 from squentropy.study.recipe import Recipe
-from squentropy.study.samples import Batch, Data, Rows, TensorData
+from squentropy.study.samples import Batch, Data, HoldsOut, Rows
 from squentropy.study.task import Score, Task
 
 IGNORED = -100
@@ -106,7 +106,7 @@ def evaluate_scaled(model: nn.Module, task: Task, data: Data, recipe: Recipe) ->
     Returns:
         What `scaled_metrics` does; nothing without a validation part.
     """
-    if not isinstance(data, TensorData) or data.validation is None:
+    if not isinstance(data, HoldsOut):
         return {}
     was_training = model.training
     model.eval()
@@ -116,11 +116,12 @@ def evaluate_scaled(model: nn.Module, task: Task, data: Data, recipe: Recipe) ->
             for batches in (data.validation_batches(recipe), data.test_batches(recipe))
         ]
     model.train(was_training)
-    held_out, test = (Rows(*part) for part in parts if part is not None)
-    return scaled_metrics(held_out, test)
+    if parts[0] is None or parts[1] is None:
+        return {}
+    return scaled_metrics(Rows(*parts[0]), Rows(*parts[1]), task.measure_held_out)
 
 
-def scaled_metrics(held_out: Rows, test: Rows) -> dict[str, float]:
+def scaled_metrics(held_out: Rows, test: Rows, measure_held_out: bool = False) -> dict[str, float]:
     """Measures the test part again with its logits divided by the temperature that fits the held-out rows best.
 
     The temperature stays 1 where these rows cannot tell one: if they have a single class, or if all of them are
@@ -129,9 +130,11 @@ def scaled_metrics(held_out: Rows, test: Rows) -> dict[str, float]:
     Args:
         held_out: Logits (N, C) and classes (N,) of rows that the model was not trained on.
         test: Logits and classes of the test part.
+        measure_held_out: Whether to measure the held-out rows as well, to choose between models by.
 
     Returns:
-        `temperature`, and `nll_scaled` and `ece_scaled` beside the `nll` and `ece` of the logits as they are.
+        `temperature`, and `nll_scaled` and `ece_scaled` beside the `nll` and `ece` of the logits as they are. Of the
+        held-out rows, if they are measured, `accuracy_held_out` and, after scaling, `nll_held_out`.
 
     Example:
         >>> held_out = Rows(torch.tensor([[2.0, 0.0], [2.0, 0.0], [2.0, 0.0], [0.0, 2.0]]), torch.tensor([0, 0, 1, 1]))
@@ -140,10 +143,18 @@ def scaled_metrics(held_out: Rows, test: Rows) -> dict[str, float]:
         (1.8205, 0.25)
     """
     temperature = _temperature(*held_out)
+    scaled = _metrics_at(temperature, test)
+    metrics = {"temperature": temperature, "nll_scaled": scaled["nll"], "ece_scaled": scaled["ece"]}
+    if measure_held_out:
+        fitted = _metrics_at(temperature, held_out)
+        metrics |= {"accuracy_held_out": fitted["accuracy"], "nll_held_out": fitted["nll"]}
+    return metrics
+
+
+def _metrics_at(temperature: float, rows: Rows) -> dict[str, float]:
     evaluation = Evaluation()
-    evaluation.add(test.inputs / temperature, test.target)
-    scaled = evaluation.metrics()
-    return {"temperature": temperature, "nll_scaled": scaled["nll"], "ece_scaled": scaled["ece"]}
+    evaluation.add(rows.inputs / temperature, rows.target)
+    return evaluation.metrics()
 
 
 def _temperature(logits: Tensor, target: Tensor) -> float:

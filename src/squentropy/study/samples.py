@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -73,6 +73,15 @@ class Data(Protocol):
 
     def test_batches(self, recipe: Recipe) -> Iterator[Batch]:
         """Yields the test part in its order."""
+        ...
+
+
+@runtime_checkable
+class HoldsOut(Protocol):
+    """Data with rows held out from training, to fit a temperature on."""
+
+    def validation_batches(self, recipe: Recipe) -> Iterator[Batch]:
+        """Yields the validation part in its order; nothing if there is none."""
         ...
 
 

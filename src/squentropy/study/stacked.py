@@ -250,7 +250,9 @@ class _Group:
                 self._fail(number, "the logits on the validation part were not finite after the last epoch")
                 continue
             result.last |= scaled_metrics(
-                Rows(fitted[number], held_out.target[number]), Rows(tested[number], self.test.target[number])
+                Rows(fitted[number], held_out.target[number]),
+                Rows(tested[number], self.test.target[number]),
+                self.task.measure_held_out,
             )
 
     def state(self) -> dict[str, Any]:

@@ -75,6 +75,7 @@ class Task:
         higher_is_better: Whether the headline should be high.
         stacked: Whether all runs of the task train as one batched model. Only for stacks of `Linear` and `ReLU`.
         keep_predictions: Whether the logits of the test part are written beside the record.
+        measure_held_out: Whether the validation part is measured, too, to choose between models by.
         data_sets: Names in the manifest of `squentropy.data` that `load` reads.
         paper_row: What the task reproduces, such as "Table 1: MNIST"; None if nothing.
         summary: One line for lists.
@@ -106,6 +107,7 @@ class Task:
     higher_is_better: bool = True
     stacked: bool = False
     keep_predictions: bool = True
+    measure_held_out: bool = False
     data_sets: tuple[str, ...] = ()
     paper_row: str | None = None
     summary: str = ""
