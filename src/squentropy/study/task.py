@@ -15,6 +15,7 @@ from squentropy.study.samples import Batch, Data
 
 if TYPE_CHECKING:
     from squentropy.study.report.supplement import Supplement
+    from squentropy.study.store import Store
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,8 @@ class Task:
         data_sets: Names in the manifest of `squentropy.data` that `load` reads.
         paper_row: What the task reproduces, such as "Table 1: MNIST"; None if nothing.
         summary: One line for lists.
-        supplement: Computes what the report shows of this task beside the tables; None if nothing.
+        supplement: `supplement(store)` computes what the report shows of this task beside the tables. It is computed
+            once; where it returns None, because a record that it needs is not there yet, it is tried again later.
         seconds: Roughly how long one run takes at each scale, to start the longest first.
 
     Example:
@@ -111,7 +113,7 @@ class Task:
     data_sets: tuple[str, ...] = ()
     paper_row: str | None = None
     summary: str = ""
-    supplement: Callable[[], Supplement] | None = None
+    supplement: Callable[[Store], Supplement | None] | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

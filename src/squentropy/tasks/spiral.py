@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from squentropy.models import mlp
-from squentropy.study import LossSpec, Recipe, Rows, Task, TensorData
+from squentropy.study import LossSpec, Recipe, Rows, Store, Task, TensorData
 from squentropy.study.canonical import derived_seed
 from squentropy.study.optimization import make_optimizer
 from squentropy.study.stacked_network import StackedNetwork, with_ones
@@ -94,7 +94,7 @@ def _build(data: TensorData, recipe: Recipe) -> nn.Module:
     return mlp(2, hidden, 2)
 
 
-def _supplement() -> Supplement:
+def _supplement(store: Store) -> Supplement:
     from squentropy.tasks.spiral_figure import supplement
 
     return supplement(spiral_study())

@@ -63,8 +63,8 @@ def write_supplements(tasks: Iterable[Task], store: Store) -> None:
     """Computes the supplements of tasks that have one, unless the store has them."""
     for task in tasks:
         path = _path(store, task.name)
-        if task.supplement is not None and not path.exists():
-            write_atomically(path, task.supplement().to_json().encode())
+        if task.supplement is not None and not path.exists() and (made := task.supplement(store)) is not None:
+            write_atomically(path, made.to_json().encode())
 
 
 def read_supplements(store: Store, tasks: Iterable[str]) -> list[Supplement]:
