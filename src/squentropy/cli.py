@@ -36,7 +36,7 @@ def make_app() -> "typer.Typer":
     from squentropy.bench.command import bench
     from squentropy.calibration.command import calibrate
     from squentropy.data.command import data_app
-    from squentropy.study.report.command import report
+    from squentropy.study.report.command import bundle, report
     from squentropy.tasks.command import compare, reproduce, tasks
 
     app = typer.Typer(
@@ -61,6 +61,6 @@ def make_app() -> "typer.Typer":
         pass
 
     app.add_typer(data_app, name="data")
-    for command in (reproduce, compare, calibrate, report, tasks, bench):
+    for command in (reproduce, compare, calibrate, report, bundle, tasks, bench):
         app.command()(command)
     return app

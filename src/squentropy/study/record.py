@@ -75,3 +75,19 @@ def load_record(content: bytes, source: str) -> Record:
     if missing:
         raise CorruptFileError(source, f"lacks {', '.join(missing)}")
     return record
+
+
+def thinned(record: Record, points: int, digits: int = 4) -> Record:
+    """Returns a record with shorter curves: so many points at most, evenly spaced, the last among them, and rounded.
+
+    Example:
+        >>> thinned({"curves": {"epoch": [1, 2, 3, 4], "ece": [0.5, 0.123456, 0.3, 0.2]}}, points=2)
+        {'curves': {'epoch': [2, 4], 'ece': [0.1235, 0.2]}}
+    """
+
+    def shorter(curve: list[float]) -> list[float]:
+        every = -(-len(curve) // points)
+        kept = curve[(len(curve) - 1) % every :: every] if curve else []
+        return [value if isinstance(value, int) else float(f"{value:.{digits}g}") for value in kept]
+
+    return {**record, "curves": {name: shorter(curve) for name, curve in record["curves"].items()}}

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from squentropy.study.canonical import digest
 from squentropy.study.files import remove_abandoned, write_atomically
-from squentropy.study.record import CorruptFileError, Record, dump_record, load_record
+from squentropy.study.record import CorruptFileError, Record, dump_record, load_record, thinned
 
 BUNDLE = "records.jsonl.xz"
 
@@ -140,12 +140,17 @@ class Store:
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             return arrays["logits"], arrays["target"]
 
-    def export_bundle(self, path: str | os.PathLike[str]) -> None:
+    def export_bundle(self, path: str | os.PathLike[str], curve_points: int | None = None) -> None:
         """Writes all records into one compressed JSON-lines file, to keep or to commit; predictions are left out.
 
         As `records.jsonl.xz` in a folder, the file is a part of the store there.
+
+        Args:
+            path: The file.
+            curve_points: How many points of each curve are kept, see `thinned`; all of them if None.
         """
-        write_atomically(Path(path), lzma.compress(b"".join(dump_record(record) for record in self.read())))
+        records = self.read() if curve_points is None else (thinned(each, curve_points) for each in self.read())
+        write_atomically(Path(path), lzma.compress(b"".join(map(dump_record, records)), preset=9 | lzma.PRESET_EXTREME))
 
     @cached_property
     def _bundled(self) -> dict[str, Record]:

@@ -1,4 +1,4 @@
-"""`squentropy report`."""
+"""`squentropy report` and `squentropy bundle`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -23,9 +23,40 @@ def report(
     from squentropy.study import Store
     from squentropy.study.report import write_report
 
+    _check_folder(study)
+    page = write_report(Store(study), out or study / "report", focus=focus)
+    Console().print(f"report: {escape(str(page))}", highlight=False, soft_wrap=True)
+
+
+def bundle(
+    study: Annotated[Path, typer.Argument(help="Folder of a study, as `squentropy reproduce --out` names it.")],
+    out: Annotated[Path, typer.Argument(help="Folder that gets the file records.jsonl.xz.")],
+    curve_points: Annotated[int, typer.Option(min=1, help="Points of each training curve that are kept.")] = 20,
+) -> None:
+    """Put the records of a study into one small file, to keep or to commit. Predictions are left out.
+
+    A folder with this file is a study like any other: it can be reported, and gone on with.
+
+    Example: `squentropy bundle reproduction studies/mine`
+    """
+    from rich.console import Console
+    from rich.markup import escape
+
+    from squentropy.study import Store
+    from squentropy.study.store import BUNDLE
+
+    _check_folder(study)
+    store = Store(study)
+    if not store.run_ids():
+        raise ValueError(f"{study} has no records: run a study there first, `squentropy reproduce --out {study}`")
+    path = out / BUNDLE
+    store.export_bundle(path, curve_points)
+    size = f"{path.stat().st_size / 2**20:.2f} MiB"
+    Console().print(f"{len(store.run_ids()):,} records: {escape(str(path))}, {size}", highlight=False, soft_wrap=True)
+
+
+def _check_folder(study: Path) -> None:
     if not study.is_dir():
         raise FileNotFoundError(
             f"no folder {study}: run a study first, for example `squentropy reproduce --out {study}`"
         )
-    page = write_report(Store(study), out or study / "report", focus=focus)
-    Console().print(f"report: {escape(str(page))}", highlight=False, soft_wrap=True)

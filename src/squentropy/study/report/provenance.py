@@ -84,11 +84,16 @@ def _data(results: Results) -> Table:
         [
             Entry(task),
             Entry(str(each.get("name", task))),
-            Entry(f"{each['rows']:,}" if "rows" in each else numbers.NOTHING),
-            Entry(str(each.get("classes", numbers.NOTHING))),
+            Entry(f"{each['train_rows']:,} / {each['test_rows']:,}"),
+            Entry(str(each["num_classes"])),
             Entry(str(each["sha256"])[:16]),
         ]
         for task, each in data.items()
     ]
-    caption = "Data, with the first 16 digits of the SHA-256 of their content."
-    return Table("data", caption, ["task", "data", "rows", "classes", "SHA-256"], rows, text_columns=(1, 4))
+    caption = (
+        "Data: rows to train and to test on, and the first 16 digits of the SHA-256 of their content. Where each seed "
+        "has a split of its own, those of one seed."
+    )
+    return Table(
+        "data", caption, ["task", "data", "train / test rows", "classes", "SHA-256"], rows, text_columns=(1, 4)
+    )
