@@ -1,6 +1,7 @@
 """Where the edges of bins are, and the exact sums of what falls between them."""
 
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +9,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from squentropy.calibration.blocks import BLOCK_SAMPLES, blocks
+from squentropy.calibration.blocks import BLOCK_SAMPLES, WHOLE, Run, blocks
 from squentropy.calibration.fixed_point import (
     N_WORDS,
     ONES,
@@ -19,8 +20,11 @@ from squentropy.calibration.fixed_point import (
 )
 
 Edges = tuple[tuple[float, ...], ...]
+Sums = list[tuple[int, ...]]
 # More bins are found by search: rounding in float32 could put a guess off by more than one.
 _MOST_COMPUTED = 2**17
+# So many samples are worth a thread.
+_SAMPLES_A_THREAD = 2**17
 
 
 @dataclass(frozen=True)
@@ -39,10 +43,17 @@ class Scored:
 
 
 def scored_predictions(
-    scores: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, *, logits: bool, class_wise: bool
+    scores: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    ignore_index: int,
+    run: Run = WHOLE,
+    *,
+    logits: bool,
+    class_wise: bool,
 ) -> Iterator[Scored]:
     """What is binned of predictions: the highest probability, or with `class_wise` that of every class."""
-    for block in blocks(scores, target, weight, ignore_index, logits=logits):
+    for block in blocks(scores, target, weight, ignore_index, run, logits=logits):
         if class_wise:
             yield Scored(block.probabilities(), block.labels(), block.weight)
         else:
@@ -50,10 +61,10 @@ def scored_predictions(
             yield Scored(confidence[None], correct[None], block.weight)
 
 
-def scored_events(confidence: Tensor, correct: Tensor, weight: Tensor | None) -> Iterator[Scored]:
+def scored_events(confidence: Tensor, correct: Tensor, weight: Tensor | None, run: Run = WHOLE) -> Iterator[Scored]:
     """What is binned of probabilities (N,) of an event, its outcomes (N,) and weights (N,)."""
-    for start in range(0, len(confidence), BLOCK_SAMPLES):
-        rows = slice(start, start + BLOCK_SAMPLES)
+    for number in run(-(-len(confidence) // BLOCK_SAMPLES)):
+        rows = slice(number * BLOCK_SAMPLES, (number + 1) * BLOCK_SAMPLES)
         kept = slice(None) if weight is None else weight[rows] > 0
         weights = None if weight is None else weight[rows][kept].detach().double()
         values, outcomes = confidence[rows][kept].detach(), correct[rows][kept].detach()
@@ -125,30 +136,48 @@ def bin_finder(edges: Edges) -> Callable[[Tensor], Tensor]:
     return find
 
 
-def exact_sums(stream: Iterable[Scored], edges: Edges) -> list[tuple[int, ...]]:
-    """Counts, and sums of w, w^2, w confidence and w correctness in units of 2^-72, of each bin, row after row."""
+def exact_sums(stream: Callable[[Run], Iterable[Scored]], edges: Edges, n_samples: int) -> Sums:
+    """Counts, and sums of w, w^2, w confidence and w correctness in units of 2^-72, of each bin, row after row.
+
+    Args:
+        stream: The samples of a run.
+        edges: Edges of the bins. One row of bins is shared among as many threads as PyTorch has; of several, the
+            operations are large enough for PyTorch to share them.
+        n_samples: About how many samples there are.
+    """
+    n_threads = min(torch.get_num_threads(), 1 + n_samples // _SAMPLES_A_THREAD) if len(edges) == 1 else 1
+    if n_threads == 1:
+        return _sums_of(stream(WHOLE), edges)
+    with ThreadPoolExecutor(n_threads) as pool:
+        parts = list(pool.map(lambda k: _sums_of(stream(Run(k, n_threads)), edges), range(n_threads)))
+    return [tuple(map(sum, zip(*rows, strict=True))) for rows in zip(*parts, strict=True)]
+
+
+def _sums_of(stream: Iterable[Scored], edges: Edges) -> Sums:
     n_bins, find_bin = len(edges[0]) - 1, bin_finder(edges)
     n_cells = len(edges) * n_bins
-    words = torch.zeros(4, n_cells, N_WORDS, dtype=torch.int64)
-    counts = torch.zeros(n_cells, dtype=torch.int64)
+    words = np.zeros((4, n_cells, N_WORDS), np.int64)
+    counts = np.zeros(n_cells, np.int64)
     n_values = 0
     for scored in stream:
-        cell = (find_bin(scored.confidence) + torch.arange(0, n_cells, n_bins)[:, None]).view(-1)
-        confidence, correct = scored.confidence.double().view(-1), scored.correct.reshape(-1)
-        count = torch.bincount(cell, minlength=n_cells)
+        cell = (find_bin(scored.confidence) + torch.arange(0, n_cells, n_bins)[:, None]).view(-1).numpy()
+        confidence, correct = scored.confidence.double().view(-1).numpy(), scored.correct.reshape(-1).numpy()
+        if scored.weight is not None:
+            weight = scored.weight.expand(scored.confidence.shape).reshape(-1).numpy()
+            add_cells(words[0], cell, weight)
+            add_cells(words[1], cell, weight * weight)
+            confidence, correct = weight * confidence, weight * correct
+        add_cells(words[2], cell, confidence)
+        if correct.dtype == np.bool_:
+            wrong, right = np.bincount(2 * cell + correct, minlength=2 * n_cells).reshape(-1, 2).T
+            count = wrong + right
+            words[3, :, ONES] += right
+        else:
+            count = np.bincount(cell, minlength=n_cells)
+            add_cells(words[3], cell, correct.astype(np.float64, copy=False))
         counts += count
         if scored.weight is None:
             words[:2, :, ONES] += count
-        else:
-            weight = scored.weight.expand(scored.confidence.shape).reshape(-1)
-            confidence, correct = weight * confidence, weight * correct
-            add_cells(words[0], cell, weight)
-            add_cells(words[1], cell, weight * weight)
-        add_cells(words[2], cell, confidence)
-        if correct.dtype == torch.bool:
-            words[3, :, ONES].scatter_add_(0, cell, correct.long())
-        else:
-            add_cells(words[3], cell, correct)
         n_values += len(cell)
         if n_values >= VALUES_BEFORE_CARRY:
             carry(words)

@@ -24,6 +24,7 @@ from squentropy.calibration.binning import (
     scored_events,
     scored_predictions,
 )
+from squentropy.calibration.blocks import WHOLE, Run
 from squentropy.calibration.checks import check_confidences
 from squentropy.calibration.fixed_point import FRACTION_BITS, from_words, to_words
 
@@ -107,7 +108,8 @@ class CalibrationBins:
             array([0, 2])
         """
         stream = partial(scored_predictions, probs, target, weight, ignore_index, logits=False, class_wise=class_wise)
-        return cls._of(stream, n_bins, binning, edges, probs.shape[1] if class_wise else None)
+        num_classes = probs.shape[1] if class_wise else None
+        return cls._of(stream, target.numel(), n_bins, binning, edges, num_classes)
 
     @classmethod
     def from_logits(
@@ -143,7 +145,8 @@ class CalibrationBins:
             array([1, 1])
         """
         stream = partial(scored_predictions, logits, target, weight, ignore_index, logits=True, class_wise=class_wise)
-        return cls._of(stream, n_bins, binning, edges, logits.shape[1] if class_wise else None)
+        num_classes = logits.shape[1] if class_wise else None
+        return cls._of(stream, target.numel(), n_bins, binning, edges, num_classes)
 
     @classmethod
     def from_confidences(
@@ -175,7 +178,8 @@ class CalibrationBins:
             array([0.5, 1. ])
         """
         check_confidences(confidence, correct, weight)
-        return cls._of(partial(scored_events, confidence, correct, weight), n_bins, binning, edges, None)
+        stream = partial(scored_events, confidence, correct, weight)
+        return cls._of(stream, len(confidence), n_bins, binning, edges, None)
 
     @classmethod
     def empty(
@@ -207,7 +211,8 @@ class CalibrationBins:
     @classmethod
     def _of(
         cls,
-        stream: Callable[[], Iterator[Scored]],
+        stream: Callable[[Run], Iterator[Scored]],
+        n_samples: int,
         n_bins: int,
         binning: Binning,
         edges: ArrayLike | None,
@@ -216,9 +221,9 @@ class CalibrationBins:
         if binning not in ("equal_width", "equal_mass"):
             raise ValueError(f"binning must be 'equal_width' or 'equal_mass', got {binning!r}")
         if binning == "equal_mass" and edges is None:
-            edges = equal_mass_edges(stream(), n_bins)
+            edges = equal_mass_edges(stream(WHOLE), n_bins)
         empty = cls.empty(n_bins, edges=edges, num_classes=num_classes)
-        return empty._with_sums(exact_sums(stream(), empty.boundaries))
+        return empty._with_sums(exact_sums(stream, empty.boundaries, n_samples))
 
     def __add__(self, other: CalibrationBins) -> CalibrationBins:
         """The bins of both sets of samples."""
@@ -267,7 +272,7 @@ class CalibrationBins:
         rows = self.sum_rows()
         words = torch.stack([to_words(row) for row in rows]).to(device)
         distributed.all_reduce(words, distributed.ReduceOp.SUM, group)
-        return self._with_sums(from_words(row) for row in words)
+        return self._with_sums(from_words(row.cpu().numpy()) for row in words)
 
     def for_class(self, index: int) -> CalibrationBins:
         """The bins of one class out of class-wise ones.

@@ -19,8 +19,8 @@ from squentropy.calibration.checks import (
     check_weight,
 )
 
-# 512 KiB of float32: in the cache of one core.
-BLOCK_ELEMENTS = 2**17
+# 1 MiB of float32: in the cache of one core, and long enough that threads seldom wait for each other.
+BLOCK_ELEMENTS = 2**18
 # PyTorch shares an operation on 2^15 values among its threads. For one as short as that this gains nothing, and on a
 # busy machine the threads wait for each other much longer than they work. NumPy's operations have one thread.
 BLOCK_SAMPLES = 2**15 - 1
@@ -82,8 +82,9 @@ class Block:
         """exp(logits - highest) (C, n) and their sums (n,)."""
         if not (np.isfinite(self.scores.min()) and np.isfinite(highest.max())):
             check_logits(torch.from_numpy(self.scores), self.where)
+        exponentials: Floats = self.scores - highest
         with np.errstate(under="ignore"):
-            exponentials = np.exp(self.scores - highest)
+            np.exp(exponentials, out=exponentials)
         return exponentials, exponentials.sum(0, dtype=np.float64).astype(exponentials.dtype)
 
     def _check_probabilities(self) -> None:
@@ -96,14 +97,35 @@ class Block:
             return self.target.gather(0, torch.from_numpy(self.scores.argmax(0))[None])[0]
         # The target's score is quickly looked up. Which class is the first of the highest is not: only a tie needs it.
         target = self.target.numpy()
-        correct = self.scores[target, np.arange(len(target))] == highest
+        n = len(target)
+        correct = self.scores.reshape(-1).take(target * n + np.arange(n)) == highest
         tied = np.flatnonzero(correct & (confidence <= _HIGHEST_TIE))
         correct[tied] = self.scores[:, tied].argmax(0) == target[tied]
         return torch.from_numpy(correct)
 
 
+@dataclass(frozen=True)
+class Run:
+    """One of several runs of blocks, which follow each other and are together the whole input.
+
+    Attributes:
+        index: Which one, counted from 0.
+        of: How many there are.
+    """
+
+    index: int = 0
+    of: int = 1
+
+    def __call__(self, n_blocks: int) -> range:
+        """The numbers of its blocks out of so many."""
+        return range(n_blocks * self.index // self.of, n_blocks * (self.index + 1) // self.of)
+
+
+WHOLE = Run()
+
+
 def blocks(
-    scores: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, *, logits: bool
+    scores: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, run: Run = WHOLE, *, logits: bool
 ) -> Iterator[Block]:
     """Cuts predictions into checked blocks and leaves out samples that are ignored or have no weight.
 
@@ -112,6 +134,7 @@ def blocks(
         target: Class indices (N,) or (N, d1, ...), or probabilities in the shape of `scores`.
         weight: Sample weights in the shape of the class indices, or None.
         ignore_index: Class index of samples to leave out; their scores are not looked at.
+        run: Which blocks to give.
         logits: Whether `scores` are logits.
 
     Yields:
@@ -127,34 +150,32 @@ def blocks(
     dtype = torch.promote_types(scores.dtype, torch.float32) if logits else scores.dtype
 
     width = min(BLOCK_SAMPLES, -(-BLOCK_ELEMENTS // num_classes))
-    n_rows = max(1, width // positions)
-    for start in range(0, n_samples, n_rows):
-        for offset in range(0, positions, width):
-            rows, columns = slice(start, start + n_rows), slice(offset, offset + width)
-            where = _Where(start, offset, min(width, positions - offset), tuple(space), None)
-            if soft:
-                labels = torch.from_numpy(_classes_first(target[rows, :, columns])).double()
-            else:
-                labels = target[rows, columns].reshape(-1).to("cpu", torch.int64)
-            weights = None
-            if weight is not None:
-                weights = weight[rows, columns].reshape(-1).to("cpu", torch.float64)
-                check_weight(weights, where)
-            piece = _classes_first(scores[rows, :, columns])
-            kept = _kept(labels, weights, ignore_index)
-            if kept is not None:
-                piece, labels, where = piece[:, kept.numpy()], labels[..., kept], replace(where, kept=kept)
-                weights = None if weights is None else weights[kept]
-            if piece.shape[1] > 0:
-                check_target(labels, num_classes, where)
-                yield Block(piece, logits, dtype, labels, weights, where)
+    n_rows, n_across = max(1, width // positions), -(-positions // width)
+    for number in run(-(-n_samples // n_rows) * n_across):
+        start, offset = number // n_across * n_rows, number % n_across * width
+        rows, columns = slice(start, start + n_rows), slice(offset, offset + width)
+        where = _Where(start, offset, min(width, positions - offset), tuple(space), None)
+        if soft:
+            labels = torch.from_numpy(_classes_first(target[rows, :, columns])).double()
+        else:
+            labels = target[rows, columns].reshape(-1).to("cpu", torch.int64)
+        weights = None
+        if weight is not None:
+            weights = weight[rows, columns].reshape(-1).to("cpu", torch.float64)
+            check_weight(weights, where)
+        piece = _classes_first(scores[rows, :, columns])
+        kept = _kept(labels, weights, ignore_index)
+        if kept is not None:
+            piece, labels, where = piece[:, kept.numpy()], labels[..., kept], replace(where, kept=kept)
+            weights = None if weights is None else weights[kept]
+        if piece.shape[1] > 0:
+            check_target(labels, num_classes, where)
+            yield Block(piece, logits, dtype, labels, weights, where)
 
 
 def _kept(labels: Tensor, weights: Tensor | None, ignore_index: int) -> Tensor | None:
     """The columns that count, or None for all of them."""
-    keep = torch.ones(labels.shape[-1], dtype=torch.bool)
-    if labels.ndim == 1:
-        keep = labels != ignore_index
+    keep = labels != ignore_index if labels.ndim == 1 else torch.ones(labels.shape[-1], dtype=torch.bool)
     if weights is not None:
         keep = keep & (weights > 0)
     return None if bool(keep.all()) else keep.nonzero()[:, 0]
