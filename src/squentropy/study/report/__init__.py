@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from squentropy.study.files import write_atomically
 from squentropy.study.record import Record
 from squentropy.study.report.contents import Findings, make_report
+from squentropy.study.report.document import Report
 from squentropy.study.report.latex import to_latex
 from squentropy.study.report.markdown import to_markdown
 from squentropy.study.report.page import to_html
@@ -17,7 +18,7 @@ from squentropy.study.report.values import means_csv, runs_csv, to_json
 from squentropy.study.results import collect
 from squentropy.study.store import Store
 
-__all__ = ["write_report", "write_supplements"]
+__all__ = ["write_files", "write_report", "write_supplements"]
 
 
 def write_report(records: Store | Iterable[Record], out: Path, *, focus: str | None = None) -> Path:
@@ -52,14 +53,22 @@ def write_report(records: Store | Iterable[Record], out: Path, *, focus: str | N
     supplements = read_supplements(store, results.tasks) if store else []
     diagrams = reliability(results, store) if store else []
     report = make_report(findings, [each.section() for each in supplements], diagrams)
-    texts = {
-        "report.html": to_html(report),
-        "report.md": to_markdown(report),
-        "report.tex": to_latex(report),
+    beside = {
         "report.json": to_json(report, findings),
         "means.csv": means_csv(findings),
         "runs.csv": runs_csv(results),
         **{f"{each.name}.csv": each.csv for each in supplements},
+    }
+    return write_files(report, beside, out)
+
+
+def write_files(report: Report, beside: Mapping[str, str], out: Path) -> Path:
+    """Writes a report in its formats with its figures, and texts by their names beside it; returns the page."""
+    texts = {
+        "report.html": to_html(report),
+        "report.md": to_markdown(report),
+        "report.tex": to_latex(report),
+        **beside,
     }
     (out / "figures").mkdir(parents=True, exist_ok=True)
     for figure in report.figures:
