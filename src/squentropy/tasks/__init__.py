@@ -6,12 +6,16 @@ from difflib import get_close_matches
 from squentropy.data import MANIFEST
 from squentropy.study import Task
 from squentropy.tasks.embedded import BREAST_CANCER, DIGITS, IRIS, WINE
+from squentropy.tasks.language import LANGUAGE
 from squentropy.tasks.spiral import SPIRAL
 from squentropy.tasks.tabular121 import TABULAR_121
+from squentropy.tasks.vision import VISION
 
 __all__ = ["EMBEDDED", "TASKS", "find_task", "select_tasks"]
 
-TASKS: dict[str, Task] = {task.name: task for task in (IRIS, WINE, BREAST_CANCER, DIGITS, SPIRAL, *TABULAR_121)}
+TASKS: dict[str, Task] = {
+    task.name: task for task in (IRIS, WINE, BREAST_CANCER, DIGITS, SPIRAL, *TABULAR_121, *LANGUAGE, *VISION)
+}
 """All tasks by name; `group/name` belongs to a group that can be named as a whole."""
 
 EMBEDDED = ("iris", "wine", "breast_cancer", "digits", "spiral")
