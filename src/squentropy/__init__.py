@@ -1,5 +1,7 @@
 """Squentropy: cross entropy plus the mean squared logit of the wrong classes, for PyTorch."""
 
+from typing import Any
+
 from squentropy.losses import (
     LOSSES,
     LinearSquentropyLoss,
@@ -25,3 +27,12 @@ __all__ = [
     "sharded_squentropy",
     "squentropy",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load what needs more than torch and numpy when it is first asked for."""
+    if name == "SquentropyClassifier":
+        from squentropy.integrations.sklearn import SquentropyClassifier
+
+        return SquentropyClassifier
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
