@@ -18,6 +18,7 @@ from squentropy.study.report.scatter import scatter
 from squentropy.study.results import SELECTIONS, Results
 
 _PERFORMANCE, _ECE = ACCURACY_AND_ECE
+_ECE_SCALED = Measure("ece_scaled", "ECE after temperature scaling", higher_is_better=False)
 
 
 @dataclass(frozen=True)
@@ -53,16 +54,17 @@ class Findings:
 
 
 def _measures(results: Results, scale: str) -> list[Measure]:
-    """The headline metric under its own name, if the tasks share one, and ECE."""
+    """The headline metric under its own name, if the tasks share one, and ECE, also after scaling where it was."""
+    calibration = [_ECE, _ECE_SCALED] if _ECE_SCALED.key in results.runs else [_ECE]
     metrics = {
         (record["metric"]["name"], record["metric"]["higher_is_better"])
         for (at, *_), record in results.records.items()
         if at == scale
     }
     if len(metrics) > 1:
-        return [Measure("performance", "headline metric"), _ECE]
+        return [Measure("performance", "headline metric"), *calibration]
     [(name, higher_is_better)] = metrics
-    return [Measure("performance", name.replace("_", " "), higher_is_better), _ECE]
+    return [Measure("performance", name.replace("_", " "), higher_is_better), *calibration]
 
 
 def make_report(findings: Findings, supplements: Sequence[Section], reliability: Sequence[Figure]) -> Report:

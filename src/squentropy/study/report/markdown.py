@@ -1,5 +1,7 @@
 """A report as Markdown, for a repository or an issue."""
 
+from collections.abc import Iterable
+
 from squentropy.study.report.document import Block, Entry, Figure, Report, Section, Table
 
 
@@ -22,10 +24,17 @@ def to_markdown(report: Report) -> str:
         | a\\|b | **1.5**<br>2.0 (−0.5) |
         <BLANKLINE>
     """
-    parts = [f"# {report.title}", *report.summary]
-    for section in report.sections:
-        parts += _section(section, level=2)
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join([f"# {report.title}", *report.summary, sections_to_markdown(report.sections, level=2)]) + "\n"
+
+
+def sections_to_markdown(sections: Iterable[Section], level: int) -> str:
+    """Writes sections with headings of a level, for a page that has a title of its own."""
+    return "\n\n".join(part for section in sections for part in _section(section, level))
+
+
+def table_to_markdown(table: Table) -> str:
+    """Writes a table with its caption and notes."""
+    return "\n\n".join(_table(table))
 
 
 def _section(section: Section, level: int) -> list[str]:
