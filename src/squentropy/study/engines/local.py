@@ -20,6 +20,8 @@ _PROCESSES = multiprocessing.get_context("spawn")
 _ATTEMPTS = 2
 _SECONDS_BETWEEN_SHARES = 0.25
 _SECONDS_TO_END = 0.5
+_READY = True  # what a worker says first
+_HINT = "what it printed says why. A script that carries out a study must do so under `if __name__ == '__main__':`"
 
 
 def run_locally(jobs: Sequence[Job], work: Work, workers: int) -> Events:
@@ -53,16 +55,21 @@ def run_locally(jobs: Sequence[Job], work: Work, workers: int) -> Events:
                 try:
                     message = worker.connection.recv()
                 except (EOFError, OSError):
+                    reason = worker.end()
+                    if not worker.is_ready and (worker.process.exitcode or 0) >= 0:  # another one would end so, too
+                        raise RuntimeError(f"a worker could not begin, {reason}; {_HINT}") from None
                     staff[staff.index(worker)] = _Worker(work)
                     attempts[job.job_id] += 1
                     if attempts[job.job_id] < _ATTEMPTS:
                         waiting.appendleft(job)
                     else:
-                        yield Lost(job, worker.end())
+                        yield Lost(job, reason)
                     continue
                 if isinstance(message, Exception):
                     raise message
-                if isinstance(message, float):
+                if message is _READY:
+                    worker.is_ready = True
+                elif isinstance(message, float):
                     yield Running(job, message)
                 else:
                     worker.job = None
@@ -70,8 +77,9 @@ def run_locally(jobs: Sequence[Job], work: Work, workers: int) -> Events:
     finally:
         for worker in staff:
             worker.process.terminate()
+        deadline = time.monotonic() + _SECONDS_TO_END
         for worker in staff:
-            worker.end()
+            worker.end(max(0.0, deadline - time.monotonic()))
 
 
 class _Worker:
@@ -79,6 +87,7 @@ class _Worker:
 
     def __init__(self, work: Work) -> None:
         self.job: Job | None = None
+        self.is_ready = False
         self.connection, theirs = _PROCESSES.Pipe()
         self.process = _PROCESSES.Process(target=_serve, args=(theirs, work))
         with _interrupts_held_back():
@@ -90,9 +99,9 @@ class _Worker:
         with suppress(BrokenPipeError):  # its end is noticed where its answer is awaited
             self.connection.send(job)
 
-    def end(self) -> str:
-        """Makes sure that the process has ended and says how it did."""
-        self.process.join(_SECONDS_TO_END)
+    def end(self, seconds: float = _SECONDS_TO_END) -> str:
+        """Makes sure that the process has ended, by force after some seconds, and says how it did."""
+        self.process.join(seconds)
         if self.process.is_alive():
             self.process.kill()
             self.process.join()
@@ -131,6 +140,7 @@ def _serve(connection: Connection, work: Work) -> None:
             connection.send(float(share))
 
     with suppress(EOFError, BrokenPipeError):
+        connection.send(_READY)
         while True:
             job = connection.recv()
             try:
