@@ -279,14 +279,14 @@ def _protocols(main: Sequence[Record], others: dict[str, list[Record]]) -> Secti
     rows = []
     for study_name, records in {"tabular121": main, **others}.items():
         study = TabularStudy.of([record for record in records if set_name(record["run"]["task"]) in sets])
+        square = study.label("rescaled_square") or ""
         for each in study.last.measures:
-            label = study.label("rescaled_square")
             pair = next(pair for pair in each.pairs if pair.other == CROSS_ENTROPY)
             rows.append(
                 [
                     Entry(names[study_name]),
                     Entry(each.measure.title),
-                    *(Entry(_average(each, loss)) for loss in (SQUENTROPY, CROSS_ENTROPY, label) if loss),
+                    *(Entry(_average(each, loss)) for loss in (SQUENTROPY, CROSS_ENTROPY, square)),
                     Entry(numbers.record_of(pair.rounded)),
                     _difference(pair),
                     Entry(numbers.p_value(pair.p_value)),
