@@ -267,6 +267,7 @@ print(rows, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
 
 
 @pytest.mark.parametrize("kind", ["npz", "parquet"])
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(tmp_path, kind):
     """A file of 120 MB, before it is compressed, is read with a fraction of that."""
     n_rows = 3_000_000

@@ -25,7 +25,7 @@ from squentropy.calibration.binning import (
     scored_predictions,
 )
 from squentropy.calibration.blocks import WHOLE, Run
-from squentropy.calibration.checks import check_confidences
+from squentropy.calibration.checks import check_confidences, check_shapes
 from squentropy.calibration.fixed_point import FRACTION_BITS, from_words, to_words
 
 Binning = Literal["equal_width", "equal_mass"]
@@ -107,6 +107,7 @@ class CalibrationBins:
             >>> CalibrationBins.from_probabilities(probs, torch.tensor([0, 0]), n_bins=2).count
             array([0, 2])
         """
+        check_shapes(probs, target, weight)
         stream = partial(scored_predictions, probs, target, weight, ignore_index, logits=False, class_wise=class_wise)
         num_classes = probs.shape[1] if class_wise else None
         return cls._of(stream, target.numel(), n_bins, binning, edges, num_classes)
@@ -144,6 +145,7 @@ class CalibrationBins:
             >>> CalibrationBins.from_logits(logits, torch.tensor([0, 1]), n_bins=2).count
             array([1, 1])
         """
+        check_shapes(logits, target, weight)
         stream = partial(scored_predictions, logits, target, weight, ignore_index, logits=True, class_wise=class_wise)
         num_classes = logits.shape[1] if class_wise else None
         return cls._of(stream, target.numel(), n_bins, binning, edges, num_classes)

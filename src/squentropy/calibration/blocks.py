@@ -85,7 +85,7 @@ class Block:
         exponentials: Floats = self.scores - highest
         with np.errstate(under="ignore"):
             np.exp(exponentials, out=exponentials)
-        return exponentials, exponentials.sum(0, dtype=np.float64).astype(exponentials.dtype)
+        return exponentials, _sums_over_classes(exponentials)
 
     def _check_probabilities(self) -> None:
         errors = np.abs(self.scores.sum(0) - 1)
@@ -166,7 +166,7 @@ def blocks(
         piece = _classes_first(scores[rows, :, columns])
         kept = _kept(labels, weights, ignore_index)
         if kept is not None:
-            piece, labels, where = piece[:, kept.numpy()], labels[..., kept], replace(where, kept=kept)
+            piece, labels, where = piece.take(kept.numpy(), axis=1), labels[..., kept], replace(where, kept=kept)
             weights = None if weights is None else weights[kept]
         if piece.shape[1] > 0:
             check_target(labels, num_classes, where)
@@ -185,6 +185,13 @@ def _classes_first(piece: Tensor) -> Floats:
     """Values (rows, C, positions) as (C, n), in float32 or float64."""
     array = piece.to("cpu", torch.promote_types(piece.dtype, torch.float32)).numpy()
     return np.ascontiguousarray(array.swapaxes(0, 1)).reshape(piece.shape[1], -1)
+
+
+def _sums_over_classes(values: Floats) -> Floats:
+    """Sums (n,) of values (C, n), one class after the other in float64: of a single column NumPy would add pairs."""
+    columns = values.repeat(2, axis=1) if values.shape[1] == 1 else values
+    sums: Floats = columns.sum(0, dtype=np.float64)[: values.shape[1]].astype(values.dtype)
+    return sums
 
 
 @dataclass(frozen=True)
