@@ -1,6 +1,7 @@
-"""`squentropy tasks`, `squentropy reproduce` and `squentropy compare`."""
+"""`squentropy tasks` and `squentropy reproduce`, and what `squentropy compare` does with a Python file."""
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
 _LOSSES = "squentropy,cross_entropy,rescaled_square"
 _SEEDS = 5
+_MOST_SHOWN = 20  # of a group, in the list of all tasks; a larger one is a single line
 
 Losses = Annotated[str, typer.Option(help="Losses with commas between them: name, or name:parameter=value.")]
 Seeds = Annotated[int, typer.Option(min=1, help="How many seeds each loss gets.")]
@@ -39,9 +41,12 @@ def tasks(
 
     from squentropy.tasks import TASKS, group_of, select_tasks
 
+    sizes = Counter(group_of(name) for name in TASKS)
     rows: dict[str, list[Task]] = {}
     for task in select_tasks(names) if names else TASKS.values():
-        rows.setdefault(task.name if names else group_of(task.name) or task.name, []).append(task)
+        group = group_of(task.name)
+        is_folded = group is not None and not names and sizes[group] > _MOST_SHOWN
+        rows.setdefault(group if group and is_folded else task.name, []).append(task)
     table = Table(box=None, header_style="bold")
     table.add_column("task", no_wrap=True)
     table.add_column("data")
@@ -112,7 +117,7 @@ def reproduce(
 
     out = out or _folder(names or [])
     store = Store(out.absolute())
-    runs = plan(select_tasks(names or [], max_rows), _parse_losses(losses), seeds, scale)
+    runs = plan(select_tasks(names or [], max_rows), parse_losses(losses), seeds, scale)
     study = Study(_feasible(runs, names or [], store, data_dir), find_task, store, data_dir)
     if not work_on(study, out, engine=engine, workers=workers, retry_failed=retry_failed, quiet=quiet):
         raise typer.Exit(1)
@@ -135,33 +140,26 @@ def _feasible(runs: Sequence["Run"], names: Sequence[str], store: "Store", data_
     return feasible
 
 
-def compare(
-    source: Annotated[Path, typer.Argument(help="Python file that defines TASK, or several as TASKS.")],
-    losses: Losses = _LOSSES,
-    seeds: Seeds = _SEEDS,
-    scale: Annotated[
-        Literal["small", "paper"] | None, typer.Option(help="Which of the task's recipes; needed if it has both.")
-    ] = None,
-    engine: Engine = "local",
-    workers: Workers = None,
-    data_dir: DataDir = None,
-    out: Annotated[Path, typer.Option(help="Folder of the study.")] = Path("comparison"),
-    retry_failed: RetryFailed = False,
-    quiet: Quiet = False,
+def compare_tasks(
+    source: Path,
+    losses: str,
+    seeds: int,
+    scale: str | None,
+    engine: str,
+    workers: int | None,
+    data_dir: Path | None,
+    out: Path,
+    retry_failed: bool,
+    quiet: bool,
 ) -> None:
-    """Compare losses on a task of your own, and write the report.
-
-    Example: `squentropy compare my_task.py --losses squentropy,cross_entropy --seeds 10`
-    """
+    """Compares losses on the tasks of a Python file, and writes the report: `squentropy compare my_task.py`."""
     from squentropy.study import Store, plan
     from squentropy.study.session import work_on
     from squentropy.study.study import Study
     from squentropy.tasks.user import UserTasks
 
-    if source.suffix != ".py":
-        raise ValueError(f"source must be a Python file that defines a task, ending in .py, got {str(source)!r}")
     find = UserTasks(source.absolute())
-    runs = plan(find.all(), _parse_losses(losses), seeds, scale or _only_scale(find.all()))
+    runs = plan(find.all(), parse_losses(losses), seeds, scale or _only_scale(find.all()))
     study = Study(runs, find, Store(out.absolute()), data_dir)
     if not work_on(study, out, engine=engine, workers=workers, retry_failed=retry_failed, quiet=quiet):
         raise typer.Exit(1)
@@ -182,7 +180,7 @@ def _only_scale(tasks: Sequence["Task"]) -> str:
     return scales.pop()
 
 
-def _parse_losses(text: str) -> list["LossSpec"]:
+def parse_losses(text: str) -> list["LossSpec"]:
     """Reads "squentropy,rescaled_square:t=1,M=5": a part with = but no colon belongs to the loss before it."""
     from squentropy.study import LossSpec
 
