@@ -329,7 +329,7 @@ _RESNET50 = Recipe(  # unknown but for t and M: torchvision's, which reaches the
 RESNET50_IMAGENET = _task(
     "resnet50-imagenet",
     "ResNet-50, ImageNet (acc.)",
-    "top-1, and top-5 as top5_accuracy; at scale small 200 classes of tiny-imagenet",
+    "with (Top-5 acc.) as top5_accuracy; at scale small 200 classes of tiny-imagenet",
     sources=_IMAGENET_SOURCES,
     recipes={
         "paper": _RESNET50,
@@ -362,7 +362,7 @@ _EFFICIENTNET = Recipe(  # unknown: B0 is inferred from 77.0 and 93.3; its publi
 EFFICIENTNET_IMAGENET = _task(
     "efficientnet-imagenet",
     "EfficientNet, ImageNet (acc.)",
-    "B0; top-1, and top-5 as top5_accuracy; at scale small 200 classes of tiny-imagenet",
+    "B0, with (Top-5 acc.) as top5_accuracy; at scale small 200 classes of tiny-imagenet",
     sources=_IMAGENET_SOURCES,
     recipes={
         "paper": _EFFICIENTNET,
