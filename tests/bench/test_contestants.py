@@ -2,18 +2,25 @@
 
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from squentropy.bench import calibration, heads, losses, training
 from squentropy.bench.case import COMPILED
 from squentropy.bench.cases import CASES, MEAN_TARGETS, select
+from squentropy.data import MANIFEST
 
 CPU = torch.device("cpu")
 OTHER_LOSSES = {losses.BASELINE, "rescaled_square", "label_smoothing", "focal", "logit_penalty"}
+TABLE = training._Shape(rows=100, features=7, classes=3)
 STEPS = {
     "losses": lambda: losses._steps((6, 5), torch.float32, True, CPU),
     "heads": lambda: heads._steps(6, 4, 9, CPU),
     "calibration": lambda: calibration._steps(1000, 10, CPU),
-    "training": lambda: training._training_steps(CPU) | training._planning_steps(400, CPU),
+    "training": lambda: {
+        **training._training_steps([TABLE], ["squentropy"], 1, CPU),
+        **training._arithmetic_steps([TABLE], CPU),
+        **training._planning_steps(400, CPU),
+    },
 }
 
 
@@ -54,6 +61,29 @@ def test_calibration_errors_are_one():
 def test_planning_gives_as_many_ids_as_runs():
     ids = training._planning_steps(800, CPU)["plan"]()
     assert len(ids) == len(set(ids)) == 800
+
+
+def test_matrix_products_have_the_operations_of_training():
+    """Counted by PyTorch, on the same layers with the bias as one more input."""
+    widths = [8, *(width + 1 for width in training._HIDDEN), 3]
+    layers = [torch.nn.Linear(a, b, bias=False) for a, b in zip(widths, [*training._HIDDEN, 3], strict=False)]
+    hidden = torch.rand(1, 8)
+    with FlopCounterMode(display=False) as counter:
+        for layer in layers:
+            hidden = torch.nn.functional.pad(layer(hidden), (0, 1), value=1.0)
+        hidden.sum().backward()
+    # Training needs no gradient of the ones that meet the biases.
+    left_out = 2 * sum(layer.out_features for layer in layers[1:])
+    assert training._operations(TABLE) == counter.get_total_flops() - left_out
+
+
+def test_tables_are_those_at_hand():
+    assert (
+        sum(shape.rows for shape in training._AT_HAND)
+        == sum(each.rows for each in MANIFEST.values() if each.collection == "uci121") - 130_064
+    )
+    assert len(training._TEN_LARGEST) == len(training._EVERY_TWELFTH) == 10
+    assert training._TEN_LARGEST[-1] == (67_557, 42, 2)
 
 
 def test_selection():
