@@ -36,8 +36,9 @@ def make_app() -> "typer.Typer":
     from squentropy.bench.command import bench
     from squentropy.calibration.command import calibrate
     from squentropy.data.command import data_app
+    from squentropy.own_data.command import compare, predict
     from squentropy.study.report.command import bundle, report
-    from squentropy.tasks.command import compare, reproduce, tasks
+    from squentropy.tasks.command import reproduce, tasks
 
     app = typer.Typer(
         no_args_is_help=True,
@@ -61,6 +62,6 @@ def make_app() -> "typer.Typer":
         pass
 
     app.add_typer(data_app, name="data")
-    for command in (reproduce, compare, calibrate, report, bundle, tasks, bench):
+    for command in (reproduce, compare, predict, calibrate, report, bundle, tasks, bench):
         app.command()(command)
     return app

@@ -17,10 +17,11 @@ ALLOWED = {
     "models": {"losses"},
     "data": set(),
     "tasks": {"losses", "calibration", "study", "models", "data"},
+    "own_data": {"losses", "calibration", "study", "models", "data", "tasks"},
     "integrations": {"losses", "calibration"},
-    "bench": {"losses", "calibration", "study", "models", "data", "tasks", "integrations"},
+    "bench": {"losses", "calibration", "study", "models", "data", "tasks", "own_data", "integrations"},
     "__main__": {"cli"},
-    "cli": {"losses", "calibration", "study", "models", "data", "tasks", "integrations", "bench"},
+    "cli": {"losses", "calibration", "study", "models", "data", "tasks", "own_data", "integrations", "bench"},
 }
 HEAVY = (
     "pandas scipy sklearn matplotlib typer rich jinja2 lightning_fabric ray torchmetrics triton torchvision torchaudio"

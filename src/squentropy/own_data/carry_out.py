@@ -1,0 +1,83 @@
+"""Carrying out a comparison in this process, so that it needs no main module that workers could import."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from pathlib import Path
+
+from rich.console import Console
+
+from squentropy.study import Job, Run, Store, Task
+from squentropy.study.display import Display
+from squentropy.study.engines import Finished, Running
+from squentropy.study.execution import execute
+from squentropy.study.record import Record
+
+
+class FixedTask:
+    """Finds one task, whatever the name: what the study engine asks for tasks."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+
+    def __call__(self, name: str) -> Task:
+        """Returns the task."""
+        return self.task
+
+
+def carry_out(task: Task, runs: Sequence[Run], store: Store, console: Console) -> list[Record]:
+    """Does the runs that have no record, all seeds of a loss together, and shows how it goes.
+
+    Args:
+        task: The runs' task.
+        runs: All runs, those of a loss one after another.
+        store: Where the records go, and what is done already.
+        console: Where progress is shown.
+
+    Returns:
+        The records of all runs, in their order.
+
+    Raises:
+        ValueError: If runs cannot be done; or if all have failed, with the reason of the first.
+    """
+    find = FixedTask(task)
+    jobs = _jobs(task, runs, store)
+    with Display(jobs, 1, console) as display:
+        for job in jobs:
+            problem = execute(job, _progress(display, job), find=find, store=store)
+            if problem is not None:
+                raise ValueError(f"{job} cannot be done: {problem}")
+            display.show(Finished(job, None))
+    records = [store.get(run.run_id) for run in runs]
+    if all(record["status"] == "failed" for record in records):
+        error = records[0]["error"]
+        raise ValueError(f"every run failed, the first one so: {error['type']}: {error['message']}")
+    return records
+
+
+def _jobs(task: Task, runs: Sequence[Run], store: Store) -> list[Job]:
+    """One job for each loss, whose seeds train together; without stacking, one for each run."""
+    present = store.run_ids()
+    jobs = []
+    for _, members in groupby(runs, key=lambda run: run.loss if task.stacked else run.run_id):
+        together = tuple(members)
+        missing = tuple(run for run in together if run.run_id not in present)
+        if missing:
+            each = task.seconds.get(together[0].scale, 1.0)
+            jobs.append(Job(together, missing, each * len(together)))
+    return jobs
+
+
+def _progress(display: Display, job: Job) -> Callable[[float], None]:
+    return lambda share: display.show(Running(job, share))
+
+
+def quiet_console() -> Console:
+    """Returns a console that shows nothing."""
+    return Console(quiet=True)
+
+
+def make_store(out: Path) -> Store:
+    """Returns the store in a folder."""
+    return Store(out.absolute())
