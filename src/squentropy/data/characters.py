@@ -81,6 +81,11 @@ def load_corpus(name: str, data_dir: Path | None = None, *, first: int | None = 
     )
 
 
+def is_corpus_at_hand(name: str, data_dir: Path | None = None) -> bool:
+    """Whether there is a copy of a corpus, whole or its beginning."""
+    return any(_candidates(directory, name) for directory in data_directories(data_dir))
+
+
 def _candidates(directory: Path, name: str) -> list[Path]:
     last = name.rpartition("/")[2]
     compact = [directory / file.path for file in MANIFEST[name].files if file.form == "compact"]

@@ -35,20 +35,22 @@ GROUPS = (
 
 def rows_of_folder(folder: Path) -> Iterator[dict[str, str]]:
     """Yields group and text of the posts in `<folder>/<group>/<number>`."""
-    for path in sorted(folder.glob("*/*")):
+    for path in sorted(folder.glob("*/*"), key=lambda path: path.parts[-2:]):
         yield _row(path.parent.name, path.read_bytes())
 
 
-def rows_of_archive(archive: Archive, folder: str) -> Iterator[dict[str, str]]:
+def rows_of_archive(path: Path, folder: str) -> Iterator[dict[str, str]]:
     """Yields group and text of the posts in `<folder>/<group>/<number>` of the published archive."""
-    found = False
-    for name in sorted(archive.names):
-        parts = name.removeprefix("./").split("/")
-        if len(parts) == 3 and parts[0] == folder and parts[2]:
-            found = True
-            yield _row(parts[1], archive.read(name))
-    if not found:
-        raise DataError(f"{archive.path} has no post in {folder}/<group>/<number>; fetch the archive again")
+    posts: dict[tuple[str, str], bytes] = {}
+    with Archive(path) as archive:
+        for name in archive.names:  # in the order of the archive: in another one, each would be unpacked anew
+            parts = name.removeprefix("./").split("/")
+            if len(parts) == 3 and parts[0] == folder and parts[2]:
+                posts[parts[1], parts[2]] = archive.read(name)
+    if not posts:
+        raise DataError(f"{path} has no post in {folder}/<group>/<number>; fetch the archive again")
+    for (group, _), content in sorted(posts.items()):
+        yield _row(group, content)
 
 
 def _row(group: str, content: bytes) -> dict[str, str]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from squentropy.data.archive import Archive
 from squentropy.data.directories import data_directories
 from squentropy.data.download import check_sha256
 from squentropy.data.errors import DataError, MissingDataError
@@ -48,6 +47,21 @@ class Layout:
     size: str
     test_part: str = "validation"
     skips_empty: bool = False
+
+
+class Part(NamedTuple):
+    """The rows of a training or test part, read when they are asked for, and where they come from."""
+
+    rows: Iterator[Row]
+    source: str
+
+
+class Found(NamedTuple):
+    """A data set in a folder."""
+
+    train: Part
+    test: Part
+    is_whole: bool = True
 
 
 _GLUE = (Form("train.tsv", "dev.tsv"), Form("train.tsv.xz", "dev.tsv.xz"))
@@ -129,14 +143,11 @@ def load_texts(name: str, data_dir: Path | None = None, *, whole: bool = True) -
     if name not in LAYOUTS:
         raise DataError(f"{name!r} is no data set of texts: choose among {', '.join(LAYOUTS)}")
     layout, cut = LAYOUTS[name], None
-    for directory in data_directories(data_dir):
-        for folder in _folders(directory, name):
-            if (found := _load_folder(name, folder, layout)) is None:
-                continue
-            texts, is_whole = found
-            if is_whole or not whole:
-                return texts
-            cut = folder
+    for folder in _folders(name, data_dir):
+        found = _find(name, folder, layout)
+        if found is not None and (found.is_whole or not whole):
+            return TextSet(name, _texts(found.train, layout), _texts(found.test, layout), layout.classes)
+        cut = folder if found else cut
     raise MissingDataError(_where_to_get(name, layout, cut))
 
 
@@ -151,67 +162,56 @@ def _where_to_get(name: str, layout: Layout, cut: Path | None) -> str:
     )
 
 
-def _folders(directory: Path, name: str) -> Iterator[Path]:
+def are_texts_at_hand(name: str, data_dir: Path | None = None) -> bool:
+    """Whether there is a copy of a data set of texts, whole or cut, right or wrong."""
+    return any(_find(name, folder, LAYOUTS[name]) for folder in _folders(name, data_dir))
+
+
+def _folders(name: str, data_dir: Path | None) -> Iterator[Path]:
     last = name.rpartition("/")[2]
     lower = last.lower().replace("-", "")  # as on the Hugging Face hub
-    for place in dict.fromkeys((name, last, f"glue/{lower}", lower)):
-        if (directory / place).is_dir():
-            yield directory / place
-    if name == "20news":
-        yield directory
+    for directory in data_directories(data_dir):
+        places = [directory / place for place in dict.fromkeys((name, last, f"glue/{lower}", lower))]
+        yield from (place for place in places if place.is_dir())
+        if name == "20news":
+            yield directory
 
 
-def _load_folder(name: str, folder: Path, layout: Layout) -> tuple[TextSet, bool] | None:
-    """Returns the data set of a folder and whether it is whole; None if it is not there."""
-
-    def made(train: tuple[Iterator[Row], str], test: tuple[Iterator[Row], str]) -> TextSet:
-        return TextSet(name, _texts(*train, layout), _texts(*test, layout), layout.classes)
-
+def _find(name: str, folder: Path, layout: Layout) -> Found | None:
+    """Returns the parts of a data set in a folder, none of which is read yet; None if it is not there."""
     for form in layout.forms:
         paths = [folder / form.train, folder / form.test]
         if all(path.is_file() for path in paths):
-            train, test = ((_rows(name, path, form), str(path)) for path in paths)
-            return made(train, test), form.whole
+            train, test = (Part(_rows(name, path, form), str(path)) for path in paths)
+            return Found(train, test, form.whole)
     if (folder / "dataset_dict.json").is_file():
-        train, test = ((read_saved(folder, part), f"{folder}/{part}") for part in ("train", layout.test_part))
-        return made(train, test), True
+        return Found(*(Part(read_saved(folder, part), f"{folder}/{part}") for part in ("train", layout.test_part)))
     shards = [sorted(folder.glob(f"{part}-*.parquet")) for part in ("train", layout.test_part)]
     if all(shards):
-        train, test = ((read_parquet(paths), str(paths[0])) for paths in shards)
-        return made(train, test), True
-    return _load_newsgroups(folder, made) if name == "20news" else None
-
-
-def _load_newsgroups(
-    folder: Path, made: Callable[[tuple[Iterator[Row], str], tuple[Iterator[Row], str]], TextSet]
-) -> tuple[TextSet, bool] | None:
-    parts = [folder / f"{_BYDATE}-{part}" for part in ("train", "test")]
-    if all(part.is_dir() for part in parts):
-        train, test = ((rows_of_folder(part), str(part)) for part in parts)
-        return made(train, test), True
-    path = folder / f"{_BYDATE}.tar.gz"
-    if not path.is_file():
+        return Found(*(Part(read_parquet(paths), str(paths[0])) for paths in shards))
+    if name != "20news":
         return None
-    with Archive(path) as archive:
-        train, test = ((rows_of_archive(archive, f"{_BYDATE}-{part}"), str(path)) for part in ("train", "test"))
-        return made(train, test), True
+    folders = [folder / f"{_BYDATE}-{part}" for part in ("train", "test")]
+    if all(each.is_dir() for each in folders):
+        return Found(*(Part(rows_of_folder(each), str(each)) for each in folders))
+    archive = folder / f"{_BYDATE}.tar.gz"
+    if archive.is_file():
+        return Found(*(Part(rows_of_archive(archive, each.name), str(archive)) for each in folders))
+    return None
 
 
 def _rows(name: str, path: Path, form: Form) -> Iterator[Row]:
     for file in MANIFEST[name].files:
         if path.parts[-len(Path(file.path).parts) :] == Path(file.path).parts and file.sha256:
             check_sha256(path, file.sha256)
-    if ".jsonl" in path.name:
-        return read_jsonl(path)
-    return read_tsv(path, form.columns, damaged=form.damaged)
+    yield from read_jsonl(path) if ".jsonl" in path.name else read_tsv(path, form.columns, damaged=form.damaged)
 
 
-def _texts(rows: Iterator[Row], source: str, layout: Layout) -> Texts:
-    names: Sequence[Sequence[str]] = layout.texts
+def _texts(part: Part, layout: Layout) -> Texts:
     return texts_of(
-        rows,
-        source,
-        texts=names,
+        part.rows,
+        part.source,
+        texts=layout.texts,
         label=layout.label,
         classes=layout.classes,
         skips_empty=layout.skips_empty,
