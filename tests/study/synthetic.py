@@ -52,9 +52,9 @@ def make_record(
         "run": run,
         "paper_row": paper_row,
         "status": "failed" if failed else "done",
-        "error": {"type": "NonFiniteLossError", "message": failed} if failed else None,
+        "error": {"type": "NonFiniteLossError", "message": failed, "where": []} if failed else None,
         "metric": {"name": "accuracy", "higher_is_better": True},
-        "metrics": None if failed else {"last": last, "best": best},
+        "metrics": {"last": {}, "best": {}} if failed else {"last": last, "best": best},
         "curves": {} if failed else curves,
         "data": {
             "name": task,
