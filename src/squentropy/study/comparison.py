@@ -59,28 +59,49 @@ def compare(
         >>> compare(collect([record]), "small").measures[0].cells["iris"]["squentropy"].mean
         95.6
     """
-    present = {label for at, _, label, _ in results.records if at == scale}
-    losses = [label for label in results.losses if label in present]
-    if not losses:
-        raise ValueError(f"scale {scale!r} has no runs here, only {', '.join(map(repr, results.scales))}")
+    tables = _tables(results, scale, selection, measures, published or {})
+    losses, metrics = tables[0].losses, tables[0].metrics
     if focus is not None and focus not in losses:
         raise ValueError(f"focus {focus!r} is not among the losses at scale {scale!r}: {', '.join(losses)}")
-    metrics = {task: record["metric"] for (at, task, _, _), record in results.records.items() if at == scale}
     focus = losses[0] if focus is None else focus
-    names = {task: metric["name"] for task, metric in metrics.items()}
-    tables = [_Table.of(results, scale, selection, measure, losses, metrics, published or {}) for measure in measures]
     return Comparison(
         scale=scale,
         selection=selection,
         focus=focus,
         losses=losses,
         tasks=sorted(metrics),
-        metrics=dict(sorted(names.items())),
+        metrics=dict(sorted(metrics.items())),
         measures=[
             MeasureComparison(table.measure, table.cells, _ranking(table), _pairs(table, focus), _gaps(table))
             for table in tables
         ],
     )
+
+
+def cells_by_task(
+    results: Results, scale: str, selection: str = "last", *, measures: Sequence[Measure] = ACCURACY_AND_ECE
+) -> list[dict[str, dict[str, Cell]]]:
+    """Returns the table of each measure, by task and label, without the tests of `compare`, which take longer.
+
+    Raises:
+        ValueError: If there are no runs of this scale.
+    """
+    return [table.cells for table in _tables(results, scale, selection, measures, {})]
+
+
+def _tables(
+    results: Results,
+    scale: str,
+    selection: str,
+    measures: Sequence[Measure],
+    published: Mapping[str, PublishedRow],
+) -> list[_Table]:
+    present = {label for at, _, label, _ in results.records if at == scale}
+    losses = [label for label in results.losses if label in present]
+    if not losses:
+        raise ValueError(f"scale {scale!r} has no runs here, only {', '.join(map(repr, results.scales))}")
+    metrics = {task: record["metric"] for (at, task, _, _), record in results.records.items() if at == scale}
+    return [_Table.of(results, scale, selection, measure, losses, metrics, published) for measure in measures]
 
 
 @dataclass(frozen=True)

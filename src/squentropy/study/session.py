@@ -11,7 +11,9 @@ from rich.markup import escape
 from squentropy.study.display import Display, duration
 from squentropy.study.engines import Finished
 from squentropy.study.report import write_report, write_supplements
+from squentropy.study.results import collect
 from squentropy.study.study import Standing, Study, available_cores
+from squentropy.study.summary import summary
 
 _FAILURES_SHOWN = 10
 
@@ -44,6 +46,9 @@ def work_on(
         if standing.done:
             write_supplements({run.task: study.find(run.task) for run in study.runs}.values(), study.store)
             page = write_report(study.store.limited_to(standing.records), out / "report")
+            results = collect(standing.records)
+            for scale in results.scales:
+                console.print(summary(results, scale))
             print(f"report: {page}")
     except KeyboardInterrupt:
         command = shlex.join(["squentropy", *sys.argv[1:]])
