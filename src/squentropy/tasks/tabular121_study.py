@@ -12,9 +12,8 @@ import numpy as np
 from squentropy.data import MANIFEST, load_tabular
 from squentropy.study.comparison import compare
 from squentropy.study.findings import Comparison, Measure
-from squentropy.study.published import PublishedRow
+from squentropy.study.published import PublishedRow, find_row
 from squentropy.study.record import Record
-from squentropy.study.report.contents import Findings
 from squentropy.study.results import Results, collect
 from squentropy.study.statistics import Values
 
@@ -38,8 +37,9 @@ class TabularStudy:
     @classmethod
     def of(cls, records: Iterable[Record]) -> TabularStudy:
         """Arranges records of one scale."""
-        findings = Findings.of(collect(records))
-        return cls(findings.results, findings.published)
+        results = collect(records)
+        rows = {task: find_row(record["paper_row"]) for (_, task, _, _), record in results.records.items()}
+        return cls(results, {task: row for task, row in rows.items() if row is not None})
 
     @property
     def scale(self) -> str:
