@@ -21,6 +21,7 @@ __all__ = [
     "LinearSquentropyLoss",
     "RescaledSquareLoss",
     "SquentropyLoss",
+    "compare",
     "linear_squentropy",
     "linear_wrong_squares",
     "rescaled_square",
@@ -35,4 +36,8 @@ def __getattr__(name: str) -> Any:
         from squentropy.integrations.sklearn import SquentropyClassifier
 
         return SquentropyClassifier
+    if name == "compare":
+        from squentropy.own_data.entry import compare
+
+        return compare
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

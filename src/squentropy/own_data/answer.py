@@ -83,9 +83,10 @@ def headline(outcome: Outcome, baseline: str) -> str:
     ours, theirs = (_percent(outcome.mean(label, "ece")) for label in (outcome.focus, baseline))
     calibration = f"ECE {ours} instead of {theirs}"
     if ece.interval.low is not None:
-        calibration += f" (difference {_points(ece.interval, 1)})"
+        ends = Interval(0.0, 100 * ece.interval.low, 100 * (ece.interval.high or 0.0))
+        calibration += f" ({numbers.signed(100 * ece.interval.estimate, 1)}, {numbers.ends(ends, 1)})"
     return (
-        f"{outcome.focus.capitalize()} instead of {baseline}: {_points(accuracy.interval, 1)} of accuracy, "
+        f"{outcome.focus.capitalize()} instead of {baseline}: {_points(accuracy.interval, 1, ' of accuracy')}, "
         f"{calibration}: {_verdict(verdict, accuracy)}."
     )
 
@@ -169,14 +170,14 @@ def _percent(value: float) -> str:
     return numbers.fixed(100 * value, 1)
 
 
-def _points(interval: Interval, decimals: int) -> str:
+def _points(interval: Interval, decimals: int, of: str = "") -> str:
     """A difference of shares in points, with its interval.
 
     Example:
-        >>> _points(Interval(0.004, 0.001, 0.007), 1)
-        '+0.4 points (95 % interval 0.1 to 0.7)'
+        >>> _points(Interval(0.004, 0.001, 0.007), 1, " of accuracy")
+        '+0.4 points of accuracy (95 % interval 0.1 to 0.7)'
     """
-    text = f"{numbers.signed(100 * interval.estimate, decimals)} points"
+    text = f"{numbers.signed(100 * interval.estimate, decimals)} points{of}"
     if interval.low is None or interval.high is None:
         return text
     ends = numbers.ends(Interval(0.0, 100 * interval.low, 100 * interval.high), decimals)

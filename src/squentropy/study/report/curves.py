@@ -56,7 +56,9 @@ def curves(results: Results, scale: str, metric: str, title: str, factor: float,
         for ax in grid[::columns]:
             ax.set_ylabel(title)
         handles = {label: handle for ax in grid for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
-        figure.legend(handles.values(), handles.keys(), loc="outside upper left", ncols=min(len(handles), 4))
+        figure.legend(
+            handles.values(), handles.keys(), loc="outside upper left", ncols=min(len(handles), columns + 1, 4)
+        )
         spread = "Lines are means over seeds, bands their range."
         if panels is not tasks:
             spread = "Lines are means over tasks and seeds, bands the range over seeds of the mean over tasks."
