@@ -38,7 +38,8 @@ class TabularStudy:
     def of(cls, records: Iterable[Record]) -> TabularStudy:
         """Arranges records of one scale."""
         results = collect(records)
-        rows = {task: find_row(record["paper_row"]) for (_, task, _, _), record in results.records.items()}
+        names = {task: record["paper_row"] for (_, task, _, _), record in results.records.items()}
+        rows = {task: find_row(name) for task, name in names.items()}
         return cls(results, {task: row for task, row in rows.items() if row is not None})
 
     @property
