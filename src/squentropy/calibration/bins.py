@@ -271,10 +271,23 @@ class CalibrationBins:
                 "bins to be merged must have the same edges in every process, got other ones than these "
                 f"{self._summary()}: pass the same n_bins or edges everywhere"
             )
-        rows = self.sum_rows()
-        words = torch.stack([to_words(row) for row in rows]).to(device)
+        words = self.to_tensor().to(device)
         distributed.all_reduce(words, distributed.ReduceOp.SUM, group)
-        return self._with_sums(from_words(row.cpu().numpy()) for row in words)
+        return self.with_tensor(words)
+
+    def to_tensor(self) -> Tensor:
+        """The exact sums as int64 (5, cells, 6): what to send, as the sum of such tensors is that of the bins.
+
+        Example:
+            >>> bins = CalibrationBins.from_confidences(torch.tensor([0.25, 0.75]), torch.tensor([0, 1]), n_bins=2)
+            >>> bins.with_tensor(bins.to_tensor() + bins.to_tensor()) == bins + bins
+            True
+        """
+        return torch.stack([to_words(row) for row in self.sum_rows()])
+
+    def with_tensor(self, words: Tensor) -> CalibrationBins:
+        """Bins of the same edges with the sums of a tensor from `to_tensor`, or of up to 2^26 of them added."""
+        return self._with_sums(from_words(row) for row in words.cpu().numpy())
 
     def for_class(self, index: int) -> CalibrationBins:
         """The bins of one class out of class-wise ones.
