@@ -159,7 +159,8 @@ def test_other_losses_and_protocols_on_the_sets_that_they_have(root):
     assert row(found["ablations"], "focal")[1:4] == ["90.0 [90.0 to 90.0]", "1 / 1 / 0", "+3.01 [0.02 to 6.00]"]
     assert row(found["protocols"], "momentum 0.9", "accuracy")[5] == "1 / 0 / 0"
     assert row(found["protocols"], "momentum 0", "accuracy")[5] == "0 / 1 / 0"
-    assert "1 data sets" in found["protocols"].caption
+    assert "same 1 data sets of up to 150 rows" in found["protocols"].caption
+    assert "on 2 data sets of up to 178 rows" in found["ablations"].caption
 
 
 def test_the_published_table_contradicts_its_text(root):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from squentropy.data import MANIFEST
 from squentropy.study import Store, statistics
 from squentropy.study.findings import Comparison, Measure, MeasureComparison, Pair
 from squentropy.study.record import Record
@@ -93,6 +94,15 @@ def _common_tasks(comparison: Comparison) -> int:
     return max((each.ranking.tasks for each in comparison.measures if each.ranking), default=0)
 
 
+def _sets(comparison: Comparison) -> str:
+    """How many data sets each loss has a result on, and how large they are."""
+    return f"{_common_tasks(comparison)} data sets of up to {_most_rows(map(set_name, comparison.tasks)):,} rows"
+
+
+def _most_rows(names: Iterable[str]) -> int:
+    return max(MANIFEST[f"uci121/{name}"].rows for name in names)
+
+
 def _wins(study: TabularStudy) -> Section:
     """Wins, ties and losses as the paper counts and strictly."""
     header = ["epoch", "against", "measure", "win / tie / loss", "strictly", "paper", "mean difference", "Wilcoxon p"]
@@ -153,8 +163,8 @@ def _distance(study: TabularStudy) -> Section:
 
 
 _PEAK = (
-    "If a published accuracy is one of the best test epoch, ours of that epoch is near it and ours of the last epoch "
-    "below it; the ECE that belongs to it is that of an earlier, less confident model."
+    "Where the published accuracies are those of the best test epoch, ours of that epoch come near them, and ours of "
+    "the last epoch lie below."
 )
 
 
@@ -199,9 +209,9 @@ def _temperature(study: TabularStudy) -> Section:
     ]
     header = ["loss", "accuracy", "ECE", "ECE scaled", "NLL", "NLL scaled", "temperature"]
     caption = (
-        f"Before and after temperature scaling on {_common_tasks(comparison)} data sets of at most 5,000 rows, last "
-        "epoch, trained on four fifths of the training part; the temperature is fitted on the remaining fifth, and "
-        "stays 1 where that has one class or no mistake. Means with 95 % intervals, for NLL and temperature medians."
+        f"Before and after temperature scaling on {_sets(comparison)}, last epoch, trained on four fifths of the "
+        "training part; the temperature is fitted on the remaining fifth, and stays 1 where that has one class or no "
+        "mistake. Means with 95 % intervals, for NLL and temperature medians."
     )
     table = Table("temperature", caption, header, rows)
     counts = [
@@ -261,9 +271,8 @@ def _ablations(main: Sequence[Record], ablations: Sequence[Record]) -> Section:
         rows.append(row)
     header = ["loss", "accuracy", "win / tie / loss", "difference", "ECE", "win / tie / loss", "difference"]
     caption = (
-        f"All losses on the {_common_tasks(study.last)} data sets of at most 5,000 rows, last epoch, same seeds. Wins, "
-        "ties and losses are squentropy's against the loss of the row, and differences positive where squentropy is "
-        "better."
+        f"All losses on {_sets(study.last)}, last epoch, same seeds. Wins, ties and losses are squentropy's against "
+        "the loss of the row, and differences positive where squentropy is better."
     )
     return Section("Other losses", [Table("ablations", caption, header, rows)])
 
@@ -294,7 +303,7 @@ def _protocols(main: Sequence[Record], others: dict[str, list[Record]]) -> Secti
             )
     header = ["protocol", "measure", "squentropy", "cross entropy", "rescaled square"]
     header += ["win / tie / loss against cross entropy", "mean difference", "Wilcoxon p"]
-    caption = f"Three protocols on the same {len(sets)} data sets of at most 5,000 rows, last epoch."
+    caption = f"Protocols on the same {len(sets)} data sets of up to {_most_rows(sets):,} rows, last epoch."
     return Section("Without momentum, and on the archive's folds", [
         Table("protocols", caption, header, rows, text_columns=(1,))
     ])  # fmt: skip
