@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from squentropy.bench import calibration, heads, losses, training
+from squentropy.bench import calibration, heads, language, losses, training
 from squentropy.bench.case import COMPILED
 from squentropy.bench.cases import CASES, MEAN_TARGETS, select
 from squentropy.data import MANIFEST
@@ -20,6 +20,11 @@ STEPS = {
         **training._training_steps([TABLE], ["squentropy"], 1, CPU),
         **training._arithmetic_steps([TABLE], CPU),
         **training._planning_steps(400, CPU),
+    },
+    "language": lambda: {
+        **language.step_steps(32, 2, 4, CPU),
+        **language.evaluation_steps(1, 8, 8, CPU),
+        **language.finetuning_steps(32, 1, CPU),
     },
 }
 
@@ -92,3 +97,15 @@ def test_selection():
     assert select(["losses/128x10", "losses"]) == select(["losses"])
     with pytest.raises(ValueError, match="no benchmark is called 'loss': choose among all, losses"):
         select(["heads", "loss"])
+
+
+def test_evaluation_with_memory_sees_what_a_sliding_window_sees():
+    """Of one layer the logits are the same; of more, memory reaches further back."""
+    steps = language.evaluation_steps(1, 8, 20, CPU)
+    torch.testing.assert_close(steps[language.WITH_MEMORY](), steps[language.SLIDING]())
+
+
+def test_finetuning_trains_on_as_many_rows():
+    steps = language.finetuning_steps(32, 2, CPU)
+    assert 0 <= steps[language.BARE]() <= 32
+    assert 0 <= steps[language.STUDY]()["accuracy"] <= 1

@@ -15,6 +15,7 @@ from squentropy.study.task import Score, Task
 
 IGNORED = -100
 N_BINS = 10  # as in the paper
+MOST_KEPT = 2**27  # logits, half a gigabyte; the characters of a whole corpus would be eight times as many
 
 
 class Evaluation:
@@ -22,7 +23,7 @@ class Evaluation:
 
     Args:
         scores: Metrics that are means over rows, by name.
-        keep: Whether to keep the logits.
+        keep: Whether to keep the logits, as long as they are no more than `MOST_KEPT`.
 
     Example:
         >>> evaluation = Evaluation()
@@ -51,6 +52,8 @@ class Evaluation:
         self._rows += len(target)
         if self._keep:
             self._kept.append((logits.cpu(), target.cpu()))
+        if self._rows * logits.shape[1] > MOST_KEPT:
+            self._keep, self._kept = False, []
 
     def metrics(self) -> dict[str, float]:
         """Returns the metrics over all that was taken in."""

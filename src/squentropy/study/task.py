@@ -75,7 +75,8 @@ class Task:
         metric: The headline, one of the metrics.
         higher_is_better: Whether the headline should be high.
         stacked: Whether all runs of the task train as one batched model. Only for stacks of `Linear` and `ReLU`.
-        keep_predictions: Whether the logits of the test part are written beside the record.
+        keep_predictions: Whether the logits of the test part are written beside the record,
+            unless they are more than 2**27 numbers.
         measure_held_out: Whether the validation part is measured, too, to choose between models by.
         data_sets: Names in the manifest of `squentropy.data` that `load` reads.
         paper_row: What the task reproduces, such as "Table 1: MNIST"; None if nothing.
