@@ -8,8 +8,12 @@ from squentropy.bench.heads import HEAD_CASES
 from squentropy.bench.language import LANGUAGE_CASES
 from squentropy.bench.losses import LOSS_CASES, OFFICIAL, OURS
 from squentropy.bench.training import TRAINING_CASES
+from squentropy.bench.vision import VISION_CASES
 
-CASES = {case.name: case for case in [*LOSS_CASES, *HEAD_CASES, *CALIBRATION_CASES, *TRAINING_CASES, *LANGUAGE_CASES]}
+CASES = {
+    case.name: case
+    for case in [*LOSS_CASES, *HEAD_CASES, *CALIBRATION_CASES, *TRAINING_CASES, *LANGUAGE_CASES, *VISION_CASES]
+}
 GROUPS = tuple(dict.fromkeys(case.group for case in CASES.values()))
 
 #: What the geometric mean over all cases of a group must reach.
