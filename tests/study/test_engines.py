@@ -1,5 +1,6 @@
 """Engines do every job once, in order, whoever is killed; and all engines leave the same bytes."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 
 from squentropy.study import Store, plan
 from squentropy.study.engines import Finished, Lost, Running, run_locally, run_on_ray
+from squentropy.study.engines.local import _serve
 from squentropy.study.execution import execute
 from squentropy.study.files import StorageError
 from squentropy.study.plan import jobs
@@ -169,6 +171,35 @@ def test_workers_end_when_their_parent_is_killed(tmp_path):
     parent.send_signal(signal.SIGKILL)
     assert parent.wait() == -signal.SIGKILL
     wait_until(lambda: not any(map(alive, asleep(tmp_path))), seconds=30)
+
+
+def run_that_reports(folder, job, progress):
+    """Work that takes an exception for a failure of its own, as `execute` does."""
+    try:
+        for _ in range(1000):
+            progress(0.5)
+            time.sleep(0.01)
+    except Exception:
+        (folder / "failed").touch()
+
+
+def serve(ours, theirs, work):
+    ours.close()  # which a forked process has, too
+    _serve(theirs, work)
+
+
+def test_a_worker_whose_parent_is_gone_does_not_blame_its_run(tmp_path):
+    processes = multiprocessing.get_context("fork")
+    ours, theirs = processes.Pipe()
+    worker = processes.Process(target=serve, args=(ours, theirs, partial(run_that_reports, tmp_path)))
+    worker.start()
+    theirs.close()
+    ours.send(jobs_of("tiny_classification")[0])
+    assert [ours.recv(), ours.recv()] == [True, 0.5]
+    ours.close()
+    worker.join(30)
+    assert worker.exitcode == 0
+    assert not (tmp_path / "failed").exists()
 
 
 WITHOUT_GUARD = """
