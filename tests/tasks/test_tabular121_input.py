@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from squentropy.cli import make_app
 from squentropy.data import Split, TabularSet
 from squentropy.study import Store, plan
 from squentropy.study.execution import execute
@@ -101,3 +103,43 @@ def test_a_file_that_is_missing_or_wrong(tmp_path, content, told):
         assert [record["status"] for record in records] == ["failed"] * 2
         assert all(record["error"]["type"] == "WrongHashError" for record in records)
         assert all(told in record["error"]["message"] for record in records)
+
+
+@pytest.fixture
+def data(tmp_path):
+    """A data directory that holds a wrong copy of iris and nothing else."""
+    (tmp_path / "data" / "uci121").mkdir(parents=True)
+    (tmp_path / "data" / "uci121" / "iris.npz").write_bytes(b"not the file")
+    return tmp_path / "data"
+
+
+def reproduce(data, *arguments):
+    out = data.parent / "study"
+    answer = CliRunner().invoke(
+        make_app(),
+        ["reproduce", *arguments, "--scale", "small", "--data", str(data), "--out", str(out), "--workers", "1"],
+    )
+    return answer, list(Store(out).read())
+
+
+def test_what_is_not_at_hand_is_left_out_of_a_group(data):
+    answer, records = reproduce(data, "tabular121", "--max-rows", "160", "--seeds", "2")
+    left_out = next(line for line in answer.stderr.splitlines() if line.startswith("left out"))
+    assert "tabular121/hepatitis" in left_out  # 155 rows
+    assert "tabular121/wine" not in left_out  # 178 rows
+    assert {record["run"]["task"] for record in records} == {"tabular121/iris"}
+    assert len(records) == 2 * 3
+    assert "WrongHashError" in answer.stderr
+    assert answer.exit_code == 0  # every run that was asked for has a record
+
+
+@pytest.mark.parametrize("names", [["tabular121/hepatitis", "tabular121"], ["tabular121/hepatitis"]], ids=str)
+def test_what_is_named_is_not_left_out(data, names):
+    answer, _ = reproduce(data, *names, "--max-rows", "160", "--seeds", "1", "--losses", "squentropy")
+    assert "not done: tabular121/hepatitis: uci121/hepatitis is not at hand" in answer.stderr.replace("\n", " ")
+    assert answer.exit_code == 1
+
+
+def test_no_set_has_so_few_rows(data):
+    answer, _ = reproduce(data, "tabular121", "--max-rows", "5")
+    assert str(answer.exception) == "max_rows is 5, and no data set of tabular121 has as few rows: raise it"
