@@ -19,6 +19,7 @@ Kind: TypeAlias = Literal["number", "category", "date"]
 # What people write for a missing value, beside what pandas knows already.
 _MARKERS = ("", "?", "-", "--", ".", "na", "n/a", "nan", "none", "null", "missing", "unknown")
 _NAMES_OF_IDS = re.compile(r"(^|[_\W])((?i:id|uuid|guid|index|idx|row|rownames|unnamed: \d+))$|(?<=[a-z])I[dD]$")
+ROWS_OF_A_LEVEL = 5  # fewer, and a level is joined with the other rare ones
 _MOSTLY = 0.9
 _FEW_LEVELS = 50
 _WORDS_OF_TEXT = 5
@@ -95,7 +96,7 @@ def find_columns(
 
     Example:
         >>> import pandas as pd
-        >>> frame = pd.DataFrame({"size": ["1", "2.5", "4"], "colour": ["red", "red", "blue"], "all": ["x", "x", "x"]})
+        >>> frame = pd.DataFrame({"size": ["1", "2.5"] * 9, "colour": ["red", "blue"] * 9, "all": ["x"] * 18})
         >>> found = find_columns(frame)
         >>> [(column.name, column.kind) for column in found.columns]
         [('size', 'number'), ('colour', 'category')]
@@ -222,7 +223,7 @@ def _texts(present: pd.Series[Any], name: str, rows: int, is_kept: bool, is_cate
     constant = _constant(present, rows)
     if constant is not None:
         return constant
-    return _free_text(present, name, is_kept) or _Look(Column(name, "category", ("",)))
+    return _free_text(present, name, is_kept) or _nothing_frequent(present) or _Look(Column(name, "category", ("",)))
 
 
 def _markers_notice(markers: pd.Series[Any]) -> str | None:
@@ -255,13 +256,28 @@ def _free_text(present: pd.Series[Any], name: str, is_kept: bool) -> _Look | Non
             f"{example[:50]!r}), which a network for tables cannot read: leave it out with --drop {_quoted(name)}, "
             "or put numbers made from it in its place"
         )
-    if not is_kept and (distinct > 0.95 or _NAMES_OF_IDS.search(name)):
+    if is_kept:
+        return None
+    if _NAMES_OF_IDS.search(name):
+        return _named_like_an_id(name, distinct == 1, present.nunique())
+    if distinct > 0.95:
         return _Look(
             None,
             f"has {present.nunique():,} different texts in {len(present):,} rows, so it names the rows; left out. "
             f"--keep {_quoted(name)} uses it.",
         )
     return None
+
+
+def _nothing_frequent(present: pd.Series[Any]) -> _Look | None:
+    most = int(present.value_counts().iloc[0])
+    if most >= ROWS_OF_A_LEVEL:
+        return None
+    return _Look(
+        None,
+        f"has {present.nunique():,} different texts, none of them in more than {most} of {len(present):,} rows, which "
+        "is too few to learn from; left out.",
+    )
 
 
 def as_text(series: pd.Series[Any]) -> pd.Series[Any]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from squentropy.own_data.columns import Column, Kind
+from squentropy.own_data.columns import ROWS_OF_A_LEVEL, Column, Kind
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 Values = NDArray[np.float32]
 
 MOST_LEVELS = 40
-ROWS_OF_A_LEVEL = 5  # fewer, and a level is joined with the other rare ones
 _CLIP = 3.0
 _SECONDS_A_DAY = 86_400.0
 
@@ -155,7 +154,7 @@ class Encoder:
         """The day, and where in the year, the week and, if there are times, the day it is, as points of a circle."""
         assert self.scale is not None
         days, dates = _days(values), values.dt
-        turns = [(dates.dayofyear - 1) / 365.25, dates.dayofweek / 7]
+        turns = [(dates.day_of_year - 1) / 365.25, dates.day_of_week / 7]
         if self.width.has_time:
             turns.append(days % 1)
         parts = [self.scale.apply(days)]
