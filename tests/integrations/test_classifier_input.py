@@ -65,7 +65,7 @@ def test_without_a_gpu():
 
 
 def test_data():
-    with pytest.raises(ValueError, match="only one class, 7: a classifier needs rows of at least two classes"):
+    with pytest.raises(ValueError, match="only one class, 7: a classifier needs rows of two or more"):
         classifier().fit(X, np.full(len(X), 7))
     with pytest.raises(ValueError, match=r"too large for torch.float32: standardise it first"):
         classifier(batch_size=10).fit(X * 1e60, Y)

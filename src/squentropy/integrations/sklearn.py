@@ -53,7 +53,8 @@ class SquentropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     dtype of the inputs. Sparse inputs stay sparse until a batch of them is needed.
 
     Args:
-        hidden_layer_sizes: Widths of the hidden layers; `()` for a linear model.
+        hidden_layer_sizes: Widths of the hidden layers, by default those of the paper's network for tables; `()` for a
+            linear model.
         loss: A name of `squentropy.LOSSES`, or a function of logits (N, C) and class indices (N,) that returns each
             row's loss (N,).
         loss_params: Further arguments of the loss, such as `{"square_weight": 0.5, "label_smoothing": 0.1}`.
@@ -95,7 +96,7 @@ class SquentropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def __init__(
         self,
-        hidden_layer_sizes: int | Sequence[int] = (100,),
+        hidden_layer_sizes: int | Sequence[int] = (64, 128, 64),
         *,
         loss: str | Callable[..., Tensor] = "squentropy",
         loss_params: Mapping[str, Any] | None = None,
@@ -152,7 +153,7 @@ class SquentropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         if goes_on and not np.array_equal(labels, self.classes_):
             raise ValueError(f"y has the classes {labels}, but the network has {self.classes_}: use warm_start=False")
         if len(labels) < 2:
-            raise ValueError(f"y has only one class, {labels.tolist()[0]!r}: a classifier needs rows of at least two classes")
+            raise ValueError(f"y has only one class, {labels.tolist()[0]!r}: a classifier needs rows of two or more")
         weight = self._weight(X, codes, labels, sample_weight)
         if weight is not None:
             counted = weight > 0
