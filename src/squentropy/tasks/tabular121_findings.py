@@ -15,6 +15,7 @@ from squentropy.study.report import numbers
 from squentropy.study.report.document import Entry, Section, Table
 from squentropy.study.results import SELECTIONS
 from squentropy.study.statistics import Interval, Values, WinTieLoss
+from squentropy.tasks.tabular121_failures import failures
 from squentropy.tasks.tabular121_published import PAPER_TEXT, published_table
 from squentropy.tasks.tabular121_study import (
     ACCURACY,
@@ -50,11 +51,11 @@ def sections(studies: Path) -> list[Section]:
     others = {name: found[name] for name in ("tabular121-plain", "tabular121-folds") if found.get(name)}
     if others:
         parts.append(_protocols(found["tabular121"], others))
-    parts += [_kinds(main, read_kinds(studies / "tabular121" / KINDS)), _failures(found), published_table()]
-    return parts
+    kinds = read_kinds(studies / "tabular121" / KINDS)
+    return [*parts, _kinds(main, kinds), failures(found, kinds), published_table()]
 
 
-def headline_table(study: TabularStudy, *, with_best: bool = True) -> Table:
+def headline_table(study: TabularStudy) -> Table:
     """Means of the three losses, last and best epoch, beside what the paper says."""
     header = ["loss", "accuracy, paper", "last epoch", "best test epoch", "ECE, paper", "last epoch", "best test epoch"]
     rows = []
@@ -64,14 +65,11 @@ def headline_table(study: TabularStudy, *, with_best: bool = True) -> Table:
             ours = [_average(each, label) for at in (study.last, study.best) for each in at.measures]
             texts = [f"{accuracy}", ours[0], ours[2], f"{ece}", ours[1], ours[3]]
             rows.append([Entry(label), *map(Entry, texts)])
-    kept = [0, 1, 2, 3, 4, 5, 6] if with_best else [0, 1, 2, 4, 5]
     caption = (
         f"Means over {_common_tasks(study.last)} data sets and five seeds in percent, with 95 % intervals; the paper's "
         "are over 121."
     )
-    return Table(
-        "headline", caption, [header[column] for column in kept], [[row[column] for column in kept] for row in rows]
-    )
+    return Table("headline", caption, header, rows)
 
 
 def _headline(study: TabularStudy) -> Section:
@@ -350,54 +348,3 @@ def _kinds(study: TabularStudy, kinds: dict[str, Kind]) -> Section:
         "Differences in points, positive where squentropy is better."
     )
     return Section("On which data", [Table("kinds", caption, header, rows)])
-
-
-def _failures(found: dict[str, list[Record]]) -> Section:
-    """Runs that ended without a result, and what the means would be if each of them counted as a guess."""
-    rows = []
-    for name, records in found.items():
-        failed: dict[str, list[Record]] = {}
-        total: dict[str, int] = {}
-        for record in records:
-            loss = _written(record)
-            total[loss] = total.get(loss, 0) + 1
-            if record["status"] == "failed":
-                failed.setdefault(loss, []).append(record)
-        for loss, runs in failed.items():
-            sets: dict[str, int] = {}
-            for record in runs:
-                task = set_name(record["run"]["task"])
-                sets[task] = sets.get(task, 0) + 1
-            named = ", ".join(f"{task} ({count})" for task, count in sorted(sets.items()))
-            rows.append([Entry(name), Entry(loss), Entry(f"{len(runs)} of {total[loss]}"), Entry(named)])
-    if not rows:
-        return Section("Failed runs", ["No run failed."])
-    caption = "Runs whose training loss became infinite or NaN, by data set. They count in no mean above."
-    table = Table("failed", caption, ["study", "loss", "failed", "data sets (runs)"], rows, text_columns=(1, 3))
-    return Section("Failed runs", [table, _with_failures_as_guesses(found["tabular121"])])
-
-
-def _written(record: Record) -> str:
-    loss = dict(record["run"]["loss"])
-    name = str(loss.pop("name")).replace("_", " ")
-    return f"{name} ({', '.join(f'{key}={value}' for key, value in loss.items())})" if loss else name
-
-
-def _with_failures_as_guesses(records: Sequence[Record]) -> str:
-    by_loss: dict[str, dict[str, list[float]]] = {}
-    for record in records:
-        if record["status"] == "done":
-            accuracy = record["metrics"]["last"]["accuracy"]
-        elif record["data"] is not None:
-            accuracy = 1 / record["data"]["num_classes"]
-        else:
-            continue
-        by_loss.setdefault(_written(record), {}).setdefault(record["run"]["task"], []).append(100 * accuracy)
-    means = [
-        f"{loss} {numbers.fixed(float(np.mean([np.mean(values) for values in tasks.values()])), 1)}"
-        for loss, tasks in sorted(by_loss.items())
-    ]
-    return (
-        "If each failed run of the main study counted as a guess among the C classes, the mean accuracies at the last "
-        f"epoch over all its data sets would be: {numbers.listing(means)}."
-    )
