@@ -13,6 +13,7 @@ from squentropy.losses import (
     sharded_squentropy,
     squentropy,
 )
+from squentropy.losses.dispatch import kernels
 
 __version__ = "0.1.0"
 
@@ -22,6 +23,7 @@ __all__ = [
     "RescaledSquareLoss",
     "SquentropyLoss",
     "compare",
+    "kernels",
     "linear_squentropy",
     "linear_wrong_squares",
     "rescaled_square",

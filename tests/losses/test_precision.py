@@ -1,5 +1,7 @@
 """In each dtype: no less accurate than the obvious code, and never NaN from finite logits."""
 
+import math
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -100,6 +102,22 @@ def test_finite_logits_never_give_nan(dtype, fractions, true, label_smoothing):
         assert not value.isnan()
         (gradient,) = torch.autograd.grad(value, logits)
         assert not gradient.isnan().any()
+
+
+@pytest.mark.parametrize("num_classes", [3, 100, 9000])
+@pytest.mark.parametrize("label_smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("level", [-800.0, 800.0])
+@pytest.mark.parametrize("dtype", FINITE, ids=str)
+def test_equal_logits_far_from_zero(dtype, level, label_smoothing, num_classes):
+    """Cross entropy is log C wherever they lie; the exponentials of the logits themselves cannot be represented."""
+    logits = torch.full((2, num_classes), level, dtype=dtype, requires_grad=True)
+    value = sq.squentropy(logits, torch.tensor([0, 1]), label_smoothing=label_smoothing, square_weight=0.0)
+    rounding = 2 * torch.finfo(dtype).eps
+    assert value.item() == pytest.approx(
+        math.log(num_classes), rel=max(rounding, 1e-6 if dtype != torch.float64 else 0)
+    )
+    (gradient,) = torch.autograd.grad(value, logits)
+    assert gradient.isfinite().all()
 
 
 @pytest.mark.parametrize("loss", [sq.squentropy, sq.rescaled_square])

@@ -26,8 +26,12 @@ class Kernel(Protocol):
         value: Tensor | None = None,
         out: Tensor | None = None,
         scale: float | Tensor = 1.0,
+        softmax: Tensor | None = None,
     ) -> None:
-        """Write the loss to ``value``, and ``scale`` times its gradient to ``out``."""
+        """Write the loss to ``value``, and ``scale`` times its gradient to ``out``.
+
+        A call with ``value`` alone may leave in ``softmax`` what a later one with ``out`` alone can use.
+        """
 
 
 class Options(NamedTuple):
@@ -77,8 +81,10 @@ class _FusedLoss(torch.autograd.Function):
         inplace_backward = inplace_backward and not logits.is_cuda and torch._debug_has_internal_overlap(logits) == 0
         waits = inplace_backward or options.reduction == "none" or logits.dtype is torch.float16
         loss, gradient = _empty_loss(logits, options), None if waits else torch.empty_like(logits)
-        kernel(logits, target, weight, *options, value=loss, out=gradient)
-        ctx.save_for_backward(logits, target, weight)
+        keeps = waits and not logits.is_cuda
+        softmax = logits.new_empty((*sample_shape(logits), 2), dtype=torch.float64) if keeps else None
+        kernel(logits, target, weight, *options, value=loss, out=gradient, softmax=softmax)
+        ctx.save_for_backward(logits, target, weight, softmax)
         ctx.gradient, ctx.kernel, ctx.options, ctx.inplace_backward = gradient, kernel, options, inplace_backward
         return loss
 
@@ -86,7 +92,7 @@ class _FusedLoss(torch.autograd.Function):
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, ...]:
         nothing = (None,) * 5
         if torch.is_grad_enabled():  # somebody will differentiate once more, which the formula can
-            logits, target, weight = ctx.saved_tensors
+            logits, target, weight, _ = ctx.saved_tensors
             return _differentiable_gradient(logits, target, weight, ctx.options, grad_output), *nothing
         # Not kept: autograd may then take it over as `logits.grad` without a copy. A second backward computes it again.
         gradient, ctx.gradient = ctx.gradient, None
@@ -94,9 +100,9 @@ class _FusedLoss(torch.autograd.Function):
             if gradient.is_cuda or grad_output.item() != 1.0:  # a GPU is not waited for
                 gradient *= grad_output
             return gradient, *nothing
-        logits, target, weight = ctx.saved_tensors
+        logits, target, weight, softmax = ctx.saved_tensors
         gradient = logits.detach() if ctx.inplace_backward else torch.empty_like(logits)
-        ctx.kernel(logits, target, weight, *ctx.options, out=gradient, scale=grad_output)
+        ctx.kernel(logits, target, weight, *ctx.options, out=gradient, scale=grad_output, softmax=softmax)
         if ctx.inplace_backward:
             torch.autograd.graph.increment_version(logits)  # whoever else saved the logits for backward is told
         return gradient, *nothing

@@ -22,6 +22,7 @@ struct Arguments {
   const char* sample_scale;  // (outer, inner) in the dtype of the computation: factors on the samples' gradients, or null
   char* losses;              // (outer, inner) of `value_dtype`, or null
   char* reduced;             // one number of `value_dtype`, or null
+  double* softmax;           // (outer, inner, 2): what a call without gradient leaves for one with a gradient, or null
   int64_t dtype, value_dtype, is_soft, reduction, variant, threads;
   int64_t outer, classes, inner;
   Strides logits_stride, gradient_stride, target_stride;

@@ -14,6 +14,7 @@ from squentropy.losses.terms import Terms
 DTYPES = {torch.float32: 0, torch.float64: 1, torch.bfloat16: 2, torch.float16: 3}
 
 _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
+_NO_ROWS = (0,) * 6
 _DONE, _TARGET_OUT_OF_RANGE = 0, 1
 
 
@@ -38,6 +39,7 @@ class CpuKernel:
         value: Tensor | None = None,
         out: Tensor | None = None,
         scale: float | Tensor = 1.0,
+        softmax: Tensor | None = None,
     ) -> None:
         """Write the loss to ``value``, and ``scale`` times its gradient to ``out``.
 
@@ -52,6 +54,8 @@ class CpuKernel:
             value: contiguous; one number, or with ``reduction="none"`` one for each sample.
             out: shaped and typed as ``logits``; may be ``logits``.
             scale: a number, or a tensor of one, or of one for each sample.
+            softmax: two float64 numbers for each sample, which a call with ``value`` alone leaves there and a later
+                one with ``out`` alone, for the same arguments, need not compute again.
 
         Raises:
             ValueError: a class index is out of range. Nothing has been written then.
@@ -63,8 +67,8 @@ class CpuKernel:
         dtype = computed_in(logits)
         is_soft = is_probabilities(logits, target)
         logits, rows = _with_rows(logits)
-        target, target_rows = _with_rows(target.to(dtype)) if is_soft else (target.long().contiguous(), (0,) * 6)
-        gradient, gradient_rows = (None, rows) if out is None else _with_rows(out)
+        target, target_rows = _with_rows(target.to(dtype)) if is_soft else (target.long().contiguous(), _NO_ROWS)
+        gradient, gradient_rows = (out, rows) if out is None or out.stride() == logits.stride() else _with_rows(out)
         if weight is not None:
             weight = weight.to(dtype).contiguous()
         factor, factors = 1.0, None
@@ -81,6 +85,7 @@ class CpuKernel:
                 0 if factors is None else factors.data_ptr(),
                 0 if value is None or reduction != "none" else value.data_ptr(),
                 0 if value is None or reduction == "none" else value.data_ptr(),
+                0 if softmax is None else softmax.data_ptr(),
                 DTYPES[logits.dtype],
                 DTYPES[dtype if value is None else value.dtype],
                 is_soft,
@@ -120,6 +125,8 @@ def _rows(logits: Tensor) -> tuple[int, ...] | None:
     None where d1, ..., dK have no common stride.
     """
     shape, stride = logits.shape, logits.stride()
+    if len(shape) == 2:
+        return 1, shape[1], shape[0], 0, stride[1], stride[0]
     if len(shape) == 1:
         return 1, shape[0], 1, 0, stride[0], 0
     inner, inner_stride = 1, 0

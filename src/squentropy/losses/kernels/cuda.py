@@ -20,10 +20,12 @@ def cuda_kernel(
     value: Tensor | None = None,
     out: Tensor | None = None,
     scale: float | Tensor = 1.0,
+    softmax: Tensor | None = None,
 ) -> None:
     """Write the loss to ``value``, and ``scale`` times its gradient to ``out``; see :class:`CpuKernel`.
 
-    Nothing here waits for the device: a scale and a divisor stay on it.
+    Nothing here waits for the device: a scale and a divisor stay on it. What the softmax of an earlier call has found
+    is not used, as reading the logits takes longer than computing it.
     """
     divisor: float | Tensor = 1.0
     if reduction == "mean":

@@ -1,19 +1,18 @@
 // The library that Python loads: checks the targets, shares the samples out among threads, reduces the losses.
 #include <atomic>
-#include <thread>
-#include <vector>
 
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
 
+#include "threads.h"
 #include "variant.h"
 
 namespace squentropy {
 namespace {
 
 constexpr int64_t kChunks = 256;            // the sum of the losses has this order, whatever the number of threads
-constexpr int64_t kLogitsOfThread = 32768;  // with fewer, a thread takes longer to start than to work
+constexpr int64_t kHelpings = 8;  // how often a thread comes for chunks
 constexpr int64_t kHugePage = 1 << 21;
 
 #if defined(__x86_64__)
@@ -21,19 +20,6 @@ const Kernel* const kKernels[] = {&baseline, &avx2, &avx512};
 #else
 const Kernel* const kKernels[] = {&baseline};
 #endif
-
-// Runs work() on up to `count` threads, the caller's among them; fewer do the same work if the system has no more.
-template <class Function>
-void in_threads(int64_t count, const Function& work) {
-  std::vector<std::thread> threads;
-  try {
-    threads.reserve(count);
-    while (static_cast<int64_t>(threads.size()) + 1 < count) threads.emplace_back(work);
-  } catch (...) {
-  }
-  work();
-  for (std::thread& thread : threads) thread.join();
-}
 
 // The sum of the samples' class weights, or -1 if a class is out of range.
 double total_weight(const Arguments& arguments) {
@@ -79,17 +65,19 @@ int64_t run(const Arguments& arguments) {
   const int64_t units = kernel.units(arguments);
   const int64_t chunks = units < kChunks ? units : kChunks;
   const int64_t logits = arguments.outer * arguments.classes * arguments.inner;
-  const int64_t threads = logits / kLogitsOfThread < arguments.threads ? logits / kLogitsOfThread : arguments.threads;
+  const int64_t threads = threads_for(logits, arguments.threads);
+  const int64_t helping = chunks / (kHelpings * threads) > 0 ? chunks / (kHelpings * threads) : 1;
   double sums[kChunks] = {};
   std::atomic<int64_t> next{0};
   std::atomic<bool> is_out_of_memory{false};
-  const auto work = [&] {
-    for (int64_t chunk; (chunk = next.fetch_add(1)) < chunks;) {
-      bool failed = false;
-      sums[chunk] = kernel.losses(
-          {arguments, arguments.scale / divisor, chunk * units / chunks, (chunk + 1) * units / chunks}, &failed);
-      if (failed) is_out_of_memory = true;
-    }
+  auto work = [&] {
+    for (int64_t first; (first = next.fetch_add(helping)) < chunks;)
+      for (int64_t chunk = first; chunk < first + helping && chunk < chunks; ++chunk) {
+        bool failed = false;
+        sums[chunk] = kernel.losses(
+            {arguments, arguments.scale / divisor, chunk * units / chunks, (chunk + 1) * units / chunks}, &failed);
+        if (failed) is_out_of_memory = true;
+      }
   };
   in_threads(threads, work);
   if (is_out_of_memory) return kOutOfMemory;

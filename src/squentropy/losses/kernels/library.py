@@ -12,7 +12,7 @@ from squentropy.losses import kernels
 VARIANTS = ("baseline", "avx2", "avx512")
 
 #: How ``Arguments`` of arguments.h is packed: pointers, integers and floats of eight bytes each.
-ARGUMENTS = struct.Struct("7P 6q 3q 9q q 6d")
+ARGUMENTS = struct.Struct("8P 6q 3q 9q q 6d")
 
 _ELF = b"\x7fELF\x02\x01"
 _ELF_HEADER = 64

@@ -1,7 +1,8 @@
 // Samples whose classes are adjacent in memory: vectors run along the classes.
 //
-// A row is read twice, in blocks that stay in the first cache: once for the loss, once for the gradient. The last vector
-// of a row overlaps the one before it instead of reaching over the row's end.
+// A row is read twice, in blocks that stay in the first cache: once for the loss, once for the gradient. The exponentials
+// of the loss are kept for the gradient in a scratch area, if the row is one block. The last vector of a row overlaps the
+// one before it instead of reaching over the row's end.
 #pragma once
 
 #include <cmath>
@@ -13,6 +14,7 @@ namespace squentropy {
 namespace {
 
 constexpr int64_t kBlock = 4096;
+constexpr int64_t kLongestBlock = 2 * kBlock;
 
 // The number to subtract from the logits: -inf, the maximum of nothing, would make NaN of -inf.
 template <class Real>
@@ -32,7 +34,7 @@ INLINE void for_each_vector(int64_t n, Body body) {
 template <class Body>
 INLINE void for_each_block(int64_t num_classes, Body body) {
   for (int64_t start = 0, n; start < num_classes; start += n) {
-    n = num_classes - start < 2 * kBlock ? num_classes - start : kBlock;
+    n = num_classes - start < kLongestBlock ? num_classes - start : kBlock;
     body(start, n);
   }
 }
@@ -72,22 +74,26 @@ struct IndexedRow {
   const Stored* f;
   int64_t true_class;
   double weight;
+  Real* kept;  // exp(f_j - base), or null: they are not wanted, or the row is too long
 
-  double true_logit = 0.0, base = -INFINITY, wrong_exps = 0.0, squares = 0.0, true_exp = 0.0;
+  double true_logit = load_one(f + true_class), base = -INFINITY, wrong_exps = 0.0, squares = 0.0, true_exp = 0.0;
 
   double loss() {
-    true_logit = load_one(f + true_class);
     double top = -INFINITY;
-    for_each_block(arguments.classes, [&](int64_t start, int64_t n) {
+    for_each_block(arguments.classes, [&](int64_t start, int64_t n) LAMBDA {
       if (arguments.cross_entropy != 0.0) {
         const double block_top = largest_of<Real>(f + start, n);
         if (block_top > top) {
-          wrong_exps *= std::exp(finite(top) - finite(block_top));
+          if (wrong_exps != 0.0) wrong_exps *= std::exp(top - block_top);
           top = block_top;
         }
-        add<true>(f + start, n, true_class - start, static_cast<Real>(finite(top)));
+        const Real base = static_cast<Real>(finite(top));
+        if (kept)
+          add<true, true>(f + start, n, true_class - start, base);
+        else
+          add<true, false>(f + start, n, true_class - start, base);
       } else {
-        add<false>(f + start, n, true_class - start, Real{0});
+        add<false, false>(f + start, n, true_class - start, Real{0});
       }
     });
     base = finite(top);
@@ -105,6 +111,18 @@ struct IndexedRow {
     return loss;
   }
 
+  // The softmax, which takes most of the time, without its loss: as `loss` of an earlier call has found it.
+  void save(double* softmax) const {
+    softmax[0] = base;
+    softmax[1] = wrong_exps;
+  }
+
+  void restore(const double* softmax) {
+    base = softmax[0];
+    wrong_exps = softmax[1];
+    true_exp = std::exp(true_logit - base);
+  }
+
   void write_gradient(Stored* g, double scale) const {
     scale *= weight;
     const double exps = wrong_exps + true_exp;
@@ -115,7 +133,11 @@ struct IndexedRow {
     } else {
       const Real entropy = static_cast<Real>(scale * arguments.cross_entropy / exps);
       if (square == 0)
-        write_row<Real>(f, g, arguments.classes, [=](Reals<Real> v, int64_t) LAMBDA { return entropy * exp(v - real_base); });
+        write_row<Real>(f, g, arguments.classes,
+                        [=](Reals<Real> v, int64_t) LAMBDA { return entropy * exp(v - real_base); });
+      else if (kept)
+        write_row<Real>(f, g, arguments.classes,
+                        [=, kept = kept](Reals<Real> v, int64_t i) LAMBDA { return entropy * load(kept + i) + square * v; });
       else
         write_row<Real>(f, g, arguments.classes,
                         [=](Reals<Real> v, int64_t) LAMBDA { return entropy * exp(v - real_base) + square * v; });
@@ -127,13 +149,17 @@ struct IndexedRow {
   }
 
  private:
-  template <bool HAS_ENTROPY>
+  template <bool HAS_ENTROPY, bool KEEPS>
   void add(const Stored* block, int64_t n, int64_t true_place, Real base) {
     constexpr int lanes = kLanes<Real>;
     Reals<Real> exps{}, square_sum{};
     const auto all_lanes = [&](int64_t i) LAMBDA {
       const Reals<Real> v = load(block + i);
-      if (HAS_ENTROPY) exps += exp(v - base);
+      if (HAS_ENTROPY) {
+        const Reals<Real> e = exp(v - base);
+        if (KEEPS) store(kept + i, e);
+        exps += e;
+      }
       square_sum += v * v;
     };
     const auto wrong_lanes = [&](int64_t i, int64_t seen) LAMBDA {
@@ -142,7 +168,11 @@ struct IndexedRow {
       const Integers<Real> lane = lane_numbers<Real>();
       const auto is_counted = (lane >= static_cast<typename Integer<Real>::Type>(seen)) &
                               (lane != static_cast<typename Integer<Real>::Type>(place));
-      if (HAS_ENTROPY) exps += is_counted ? exp(v - base) : Reals<Real>{};
+      if (HAS_ENTROPY) {
+        const Reals<Real> e = exp(v - base);
+        if (KEEPS) store(kept + i, e);
+        exps += is_counted ? e : Reals<Real>{};
+      }
       square_sum += is_counted ? v * v : Reals<Real>{};
     };
     const int64_t whole = n - n % lanes;
@@ -182,7 +212,7 @@ struct SpreadRow {
       if (arguments.cross_entropy != 0.0) {
         const double block_top = largest_of<Real>(f + start, n);
         if (block_top > top) {
-          exps *= std::exp(finite(top) - finite(block_top));
+          if (exps != 0.0) exps *= std::exp(top - block_top);
           if (mass != 0.0) below += mass * (finite(block_top) - finite(top));
           top = block_top;
         }

@@ -43,10 +43,9 @@ double loss_and_gradient(Row row, Stored* gradient, double factor) {
 }
 
 template <class Stored>
-double loss_of_row(const Work& work, int64_t sample) {
+double loss_of_row(const Work& work, int64_t sample, int64_t outer, int64_t inner) {
   using Real = typename Computed<Stored>::Type;
   const Arguments& arguments = work.arguments;
-  const int64_t outer = sample / arguments.inner, inner = sample % arguments.inner;
   const auto* f = reinterpret_cast<const Stored*>(arguments.logits) + offset(arguments.logits_stride, outer, inner);
   auto* g = arguments.gradient
                 ? reinterpret_cast<Stored*>(arguments.gradient) + offset(arguments.gradient_stride, outer, inner)
@@ -64,14 +63,28 @@ double loss_of_row(const Work& work, int64_t sample) {
   if (arguments.label_smoothing != 0.0)
     return loss_and_gradient(SpreadRow<Stored, Real>{arguments, f, nullptr, true_class}, g, factor);
   const double weight = arguments.weight ? reinterpret_cast<const Real*>(arguments.weight)[true_class] : 1.0;
-  return loss_and_gradient(IndexedRow<Stored, Real>{arguments, f, true_class, weight}, g, factor);
+  double* softmax = arguments.softmax ? arguments.softmax + 2 * sample : nullptr;
+  Real scratch[kLongestBlock];
+  Real* kept = g && !softmax && arguments.classes < kLongestBlock ? scratch : nullptr;
+  IndexedRow<Stored, Real> row{arguments, f, true_class, weight, kept};
+  if (!softmax) return loss_and_gradient(row, g, factor);
+  if (g) {
+    row.restore(softmax);
+    row.write_gradient(g, factor);
+    return 0.0;
+  }
+  const double loss = row.loss();
+  row.save(softmax);
+  return loss;
 }
 
 template <class Stored>
 double losses_of_rows(const Work& work) {
   double total = 0.0;
+  int64_t outer = work.first / work.arguments.inner, inner = work.first % work.arguments.inner;
   for (int64_t sample = work.first; sample < work.last; ++sample) {
-    const double loss = loss_of_row<Stored>(work, sample);
+    const double loss = loss_of_row<Stored>(work, sample, outer, inner);
+    if (++inner == work.arguments.inner) ++outer, inner = 0;
     if (work.arguments.losses) store_value(work.arguments, work.arguments.losses, sample, loss);
     total += loss;
   }

@@ -65,9 +65,15 @@ INLINE Integers<Real> lane_numbers() {
 
 template <class Real>
 INLINE Real largest(Reals<Real> v) {
-  Real top = v[0];
-  for (int i = 1; i < kLanes<Real>; ++i) top = v[i] > top ? v[i] : top;
-  return top;
+#if defined(__clang__)
+  for (int i = 1; i < kLanes<Real>; ++i) v[0] = v[i] > v[0] ? v[i] : v[0];
+#else
+  for (int n = kLanes<Real> / 2; n > 0; n /= 2) {
+    const Reals<Real> swapped = __builtin_shuffle(v, lane_numbers<Real>() ^ n);
+    v = swapped > v ? swapped : v;
+  }
+#endif
+  return v[0];
 }
 
 template <class Real>
@@ -154,13 +160,13 @@ INLINE void store_one(Half* to, double value) {
   to->bits = static_cast<uint16_t>(rounded(Half{}, all(static_cast<float>(value)))[0]);
 }
 
-// exp(x) for x <= 0, within one unit in the last place; 0 where the result would be subnormal; NaN stays NaN.
+// exp(x) for x <= 0, within one unit in the last place; 0 where the result would be subnormal; NaN stays NaN. What comes of
+// an x below the lowest is meaningless until the last line replaces it.
 INLINE Reals<float> exp(Reals<float> x) {
   const float lowest = -87.33654f;
-  const Reals<float> inside = x < lowest ? all(lowest) : x;
-  const Reals<float> shifted = inside * 0x1.715476p0f + 0x1.8p23f;  // its last bits are the integer nearest to x / ln 2
+  const Reals<float> shifted = x * 0x1.715476p0f + 0x1.8p23f;  // its last bits are the integer nearest to x / ln 2
   const Reals<float> n = shifted - 0x1.8p23f;
-  const Reals<float> r = (inside - n * 0x1.62e4p-1f) - n * 0x1.7f7d1cp-20f;
+  const Reals<float> r = (x - n * 0x1.62e4p-1f) - n * 0x1.7f7d1cp-20f;
   Reals<float> p = r * 0.00138146132608f + 0.00836870982417f;  // the minimax polynomial of (exp(r) - 1 - r) / r^2
   p = p * r + 0.0416683873613f;
   p = p * r + 0.166665206898f;
@@ -172,10 +178,9 @@ INLINE Reals<float> exp(Reals<float> x) {
 
 INLINE Reals<double> exp(Reals<double> x) {
   const double lowest = -708.3964185322641;
-  const Reals<double> inside = x < lowest ? all(lowest) : x;
-  const Reals<double> shifted = inside * 0x1.71547652b82fep0 + 0x1.8p52;
+  const Reals<double> shifted = x * 0x1.71547652b82fep0 + 0x1.8p52;
   const Reals<double> n = shifted - 0x1.8p52;
-  const Reals<double> r = (inside - n * 0x1.62e42fefa0000p-1) - n * 0x1.cf79abc9e3b3ap-40;
+  const Reals<double> r = (x - n * 0x1.62e42fefa0000p-1) - n * 0x1.cf79abc9e3b3ap-40;
   Reals<double> p = all(1.0 / 6227020800.0);  // Taylor's series ends with r^13 / 13!: the next term is below 1e-17
   const double factors[] = {1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040,
                             1.0 / 720,       1.0 / 120,      1.0 / 24,      1.0 / 6,      1.0 / 2};
