@@ -193,3 +193,17 @@ def test_verbose_prints_each_epoch(capsys):
     assert len(lines) == 3
     assert lines[2].startswith("epoch 3: loss ")
     assert ", validation loss " in lines[2]
+
+
+@pytest.mark.slow
+def test_as_accurate_as_scikit_learns_network_after_as_many_epochs():
+    from sklearn.neural_network import MLPClassifier
+
+    rows, y = make_classification(30_000, 50, n_informative=25, n_classes=10, random_state=0)
+    network, epochs, batch_size = (64, 128, 64), 10, 200
+    theirs = MLPClassifier(network, batch_size=batch_size, max_iter=epochs, n_iter_no_change=epochs, random_state=0)
+    ours = SquentropyClassifier(network, batch_size=batch_size, epochs=epochs, patience=None, random_state=0)
+    with pytest.warns(match="Maximum iterations"):
+        theirs.fit(rows[:20_000], y[:20_000])
+    ours.fit(rows[:20_000], y[:20_000])
+    assert ours.score(rows[20_000:], y[20_000:]) >= theirs.score(rows[20_000:], y[20_000:])

@@ -86,7 +86,7 @@ def starting_scores(class_totals: Any, square_weight: float = 1.0) -> Array:
         array([0., 0., 0.])
         >>> scores = starting_scores([90, 10])
         >>> probabilities(scores).round(3)
-        array([0.711, 0.289])
+        array([0.725, 0.275])
     """
     totals = np.asarray(class_totals, dtype=np.float64)
     if np.count_nonzero(totals) < 2:
