@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 
@@ -73,11 +76,15 @@ def _progress(display: Display, job: Job) -> Callable[[float], None]:
     return lambda share: display.show(Running(job, share))
 
 
-def quiet_console() -> Console:
-    """Returns a console that shows nothing."""
-    return Console(quiet=True)
-
-
-def make_store(out: Path) -> Store:
-    """Returns the store in a folder."""
-    return Store(out.absolute())
+@contextmanager
+def study_folder(out: Path | None) -> Iterator[Path]:
+    """Gives a comparison its folder; a temporary one is removed if it fails, and otherwise with its result."""
+    if out is not None:
+        yield out.absolute()
+        return
+    folder = Path(tempfile.mkdtemp(prefix="squentropy-"))
+    try:
+        yield folder
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise

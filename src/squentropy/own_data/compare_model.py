@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,7 @@ import torch
 from rich.console import Console
 from torch import Tensor, nn
 
-from squentropy.own_data.carry_out import carry_out
+from squentropy.own_data.carry_out import carry_out, study_folder
 from squentropy.own_data.outcome import Outcome
 from squentropy.own_data.report import Background
 from squentropy.own_data.result import LossComparison
@@ -65,13 +64,12 @@ def compare_model(
         )
         if _can_be_stacked(model, data, recipe):
             task = replace(task, stacked=True, forward=classify)
-        temporary = None if out is not None else tempfile.TemporaryDirectory(prefix="squentropy-")
-        folder = (out or Path(temporary.name if temporary else "")).absolute()
-        store = Store(folder)
         runs = plan([task], losses, seeds, SCALE)
-        records = carry_out(task, runs, store, console or Console(quiet=True))
-    outcome = Outcome.of(records, store, {}, test_share=None)
-    return LossComparison(outcome, _background(model, data, recipe, seeds), store, temporary=temporary)
+        with study_folder(out) as folder:
+            store = Store(folder)
+            records = carry_out(task, runs, store, console or Console(quiet=True))
+            outcome = Outcome.of(records, store, {}, test_share=None)
+    return LossComparison(outcome, _background(model, data, recipe, seeds), store, is_temporary=out is None)
 
 
 def _forward(model: nn.Module, batch: Any, carried: Any) -> Outputs:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 from rich.console import Console
 
-from squentropy.own_data.carry_out import carry_out
+from squentropy.own_data.carry_out import carry_out, study_folder
 from squentropy.own_data.describe import background
 from squentropy.own_data.final_model import train_final
 from squentropy.own_data.outcome import Outcome, Score, Scores
@@ -48,23 +47,20 @@ def compare_table(
         console: Where progress is shown; nowhere if None.
     """
     console = console or Console(quiet=True)
-    temporary = None if out is not None else tempfile.TemporaryDirectory(prefix="squentropy-")
-    folder = (out or Path(temporary.name if temporary else "")).absolute()
-    store = Store(folder)
     splits = _Splits(table)
     data = splits(0)
-    recipe = make_recipe(data.train_rows, epochs, hidden)
-    task = _task(table, recipe, splits, data)
+    task = _task(table, make_recipe(data.train_rows, epochs, hidden), splits, data)
     runs = plan([task], losses, seeds, SCALE)
-    with torch.random.fork_rng(devices=[]):
+    test_share = data.test_rows / data.train_rows if table.splitter.is_anew else None
+    with study_folder(out) as folder, torch.random.fork_rng(devices=[]):
+        store = Store(folder)
         records = carry_out(task, runs, store, console)
         with console.status("logistic regression and gradient boosting"):
             yardsticks = {name: _yardstick(name, splits, seeds, folder) for name in YARDSTICKS}
-        test_share = data.test_rows / data.train_rows if table.splitter.is_anew else None
         outcome = Outcome.of(records, store, yardsticks, test_share)
         with console.status("training the model that is saved"):
             model = train_final(table, task, outcome, runs)
-    return LossComparison(outcome, background(table, data, seeds), store, model, temporary)
+    return LossComparison(outcome, background(table, data, seeds), store, model, is_temporary=out is None)
 
 
 class _Splits:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import weakref
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from squentropy.own_data.answer import answer
@@ -31,11 +32,13 @@ class LossComparison:
         background: Background,
         store: Store,
         model: SavedModel | None = None,
-        temporary: TemporaryDirectory[str] | None = None,
+        *,
+        is_temporary: bool = False,
     ) -> None:
         self.outcome, self.model = outcome, model
         self._background, self._store = background, store
-        self._temporary = temporary  # removed with this object
+        if is_temporary:
+            weakref.finalize(self, shutil.rmtree, store.path, ignore_errors=True)
 
     def __str__(self) -> str:
         return "\n".join(self.answer)

@@ -67,7 +67,9 @@ class SourceData:
         """Yields one epoch in random order, as one process."""
         order = torch.randperm(self.train_rows, generator=generator)
         batches = [index.tolist() for index in torch.split(order, recipe.batch_size)]
-        for batch in self._loader(self.train, batches):
+        seeds = torch.Generator()
+        seeds.set_state(generator.get_state())
+        for batch in self._loader(self.train, batches, seeds):
             yield [batch]
 
     def validation_batches(self, recipe: Recipe) -> Iterator[Batch]:
@@ -80,10 +82,13 @@ class SourceData:
 
     def _in_order(self, part: Dataset[Any], recipe: Recipe) -> Iterator[Batch]:
         batches = [index.tolist() for index in torch.split(torch.arange(size_of(part)), recipe.batch_size)]
-        return iter(self._loader(part, batches))
+        return iter(self._loader(part, batches, torch.Generator().manual_seed(_SEED)))
 
-    def _loader(self, part: Dataset[Any], batches: list[list[int]]) -> DataLoader[Any]:
-        return DataLoader(part, batch_sampler=batches, collate_fn=self.collate, num_workers=self.workers)
+    def _loader(self, part: Dataset[Any], batches: list[list[int]], seeds: torch.Generator) -> DataLoader[Any]:
+        """A loader whose seed for its workers does not come from the generator that dropout draws from."""
+        return DataLoader(
+            part, batch_sampler=batches, collate_fn=self.collate, num_workers=self.workers, generator=seeds
+        )
 
 
 def size_of(part: Dataset[Any]) -> int:
