@@ -93,7 +93,7 @@ def check_probabilities(probs: Tensor, dtype: torch.dtype, where: Where) -> None
     values, row = probs[:, column], where(column)
     if not bool(torch.isfinite(values).all()):
         raise ValueError(f"probs must be finite, got {_first_nonfinite(values)} in {row}: {_SKIP}")
-    cure = "if these are logits, use from_logits"
+    cure = "if these are logits, use from_logits (--logits)"
     if float(values.min()) < 0:
         raise ValueError(f"probs must not be negative, got {float(values.min()):g} in {row}: {cure}")
     raise ValueError(f"probs must sum to 1 in every row, got {float(values.sum()):.6g} in {row}: {cure}")

@@ -47,7 +47,7 @@ def calibrate(
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn
 
-    from squentropy.calibration.prediction_files import Batch, Columns, read_batches
+    from squentropy.calibration.prediction_files import Batch, Columns, names_the_file, read_batches
     from squentropy.calibration.recalibration import RECALIBRATORS
     from squentropy.calibration.report import sentences
     from squentropy.calibration.report.assessment import Kind, assess
@@ -62,6 +62,9 @@ def calibrate(
         raise ValueError(f"--method must be one of {', '.join(RECALIBRATORS)}, got {min(unknown)}")
     if not 0 < confidence < 1:
         raise ValueError(f"--confidence must lie between 0 and 1, got {confidence}: 0.95 covers 95%")
+    for path in (out, csv):
+        if path is not None and not path.parent.is_dir():
+            raise FileNotFoundError(f"there is no folder {path.parent} to write {path.name} into: make it first")
     kind: Kind = "logits" if logits else "probs"
     columns = Columns(scores or kind, target, weight)
 
@@ -74,9 +77,9 @@ def calibrate(
                 progress.update(task, description=f"reading row {batch.first_row:,}")
                 yield batch
 
-        found = assess(
-            shown(read_batches(file, columns)), kind, bins, ignore_index=ignore_index, keep=sample, seed=seed
-        )
+        with names_the_file(file):
+            batches = shown(read_batches(file, columns))
+            found = assess(batches, kind, bins, ignore_index=ignore_index, keep=sample, seed=seed)
         measured = []
         for row in measure(found, confidence=confidence, n_resamples=resamples, seed=seed):
             progress.update(task, description=f"measuring: {row.name}")
@@ -88,6 +91,8 @@ def calibrate(
     console.print(_measures(measured, confidence))
     console.print(sentences.recalibration_sentence(trial, confidence), highlight=False)
     console.print(_recalibrators(trial, confidence))
+    for reason, names in trial.reasons.items():
+        console.print(f"left out: {names}, as {reason}", highlight=False, markup=False)
     if not found.is_whole:
         console.print(sentences.sampling_sentence(found), highlight=False)
     if csv is not None:
@@ -96,7 +101,7 @@ def calibrate(
     if out is not None:
         facts = {
             "file": file.name,
-            "scores": f"{columns.scores}, {'logits' if logits else 'probabilities'}",
+            "scores": f"{columns.scores} ({'logits' if logits else 'probabilities'})",
             "bins": f"{bins} of equal width",
             "intervals": f"{confidence:.0%}, {resamples:,} resamples, seed {seed}",
             "made by": f"squentropy {__version__}",
@@ -122,7 +127,6 @@ def _measures(measured: "list[Measured]", confidence: float) -> "Table":
 
 
 def _recalibrators(trial: "Trial", confidence: float) -> "Table":
-    from rich.markup import escape
     from rich.table import Table
 
     from squentropy.calibration.report.sentences import described, number, span
@@ -137,6 +141,4 @@ def _recalibrators(trial: "Trial", confidence: float) -> "Table":
         scores, verdict = outcome.scores, outcome.verdict
         cells = (described(outcome), number(scores.ece), number(scores.brier, False), span(outcome.brier_change, False))
         table.add_row(*cells, f"[{_STYLES[verdict]}]{verdict}[/]")
-    for name, reason in trial.left_out.items():
-        table.add_row(name, "", "", "", f"[dim]left out: {escape(reason)}[/]")
     return table

@@ -22,6 +22,7 @@ QUIET_COLOUR = "#808891"
 
 _INCHES = 2.9  # side of a square diagram
 _MOST_COLUMNS = 4
+_LEGEND_ENTRIES = 4
 
 
 def reliability_diagram(bins: CalibrationBins, ax: "Axes | None" = None, *, interval: float | None = 0.95) -> "Axes":
@@ -135,7 +136,8 @@ def reliability_diagrams(models: Mapping[str, CalibrationBins], *, interval: flo
         raise ValueError("models must not be empty: pass a dict of name and bins")
     columns = min(len(models), _MOST_COLUMNS)
     rows = -(-len(models) // columns)
-    figure = plt.figure(figsize=(columns * _INCHES + 0.6, rows * _INCHES * 1.5 + 0.5), layout="constrained")
+    height = rows * _INCHES * 1.6 + 0.4 + 0.25 * -(-_LEGEND_ENTRIES // columns)
+    figure = plt.figure(figsize=(columns * _INCHES + 0.6, height), layout="constrained")
     grid = figure.add_gridspec(2 * rows, columns, height_ratios=[1, 2.6] * rows)
     for i, (name, bins) in enumerate(models.items()):
         row, column = divmod(i, columns)
@@ -213,8 +215,9 @@ def _add_legend(figure: "Figure", columns: int, *axes: "Axes") -> None:
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
-    ncols = min(len(entries), max(2, 2 * columns - 1))
-    figure.legend(entries.values(), entries.keys(), loc="outside upper center", ncols=ncols, frameon=False)
+    figure.legend(
+        entries.values(), entries.keys(), loc="outside upper center", ncols=columns, frameon=False, fontsize="small"
+    )
 
 
 def _check_one_row(bins: CalibrationBins) -> None:

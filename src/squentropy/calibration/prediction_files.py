@@ -82,7 +82,7 @@ def read_batches(path: Path, columns: Columns) -> Iterator[Batch]:
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     first_row = 0
-    with _names_the_file(path):
+    with names_the_file(path):
         for arrays in _READERS[path.suffix](path, columns):
             batch = _batch(first_row, columns, arrays)
             yield batch
@@ -91,13 +91,19 @@ def read_batches(path: Path, columns: Columns) -> Iterator[Batch]:
             raise ValueError(f"{columns.scores!r} has no rows")
 
 
+class _FileError(ValueError):
+    """Names its file already."""
+
+
 @contextmanager
-def _names_the_file(path: Path) -> Iterator[None]:
-    """What a reader raises becomes one error with the name of the file."""
+def names_the_file(path: Path) -> Iterator[None]:
+    """What a reader raises, or whoever takes its rows, becomes one error with the name of the file."""
     try:
         yield
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
-        raise ValueError(f"cannot read {path}: {' '.join(str(error).split())}") from error
+    except (_FileError, FileNotFoundError):
+        raise
+    except (ValueError, TypeError, OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
+        raise _FileError(f"cannot read {path}: {' '.join(str(error).split())}") from error
 
 
 def _batch(first_row: int, columns: Columns, arrays: Mapping[str, Tensor]) -> Batch:

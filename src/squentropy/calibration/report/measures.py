@@ -71,7 +71,10 @@ def measure(
     sure = float(bins.share[filled] @ bins.confidence[filled])
 
     def of_sample(score: Callable[[Predictions], float]) -> Interval:
-        return interval(score, sample, n_resamples, confidence, seed)
+        try:
+            return interval(score, sample, n_resamples, confidence, seed)
+        except ValueError:  # where all predictions are right, nothing tells right from wrong
+            return Interval(math.nan, math.nan, math.nan)
 
     yield Measured(
         "accuracy", replace(of_sample(accuracy), estimate=right), "how often the most probable class is right"

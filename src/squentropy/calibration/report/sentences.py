@@ -17,7 +17,11 @@ def number(value: float, in_percent: bool = True) -> str:
     Example:
         >>> number(0.12345), number(0.12345, in_percent=False), number(float("inf"), False), number(-0.001)
         ('12.35%', '0.1235', '∞', '−0.10%')
+        >>> number(float("nan"))
+        'not defined'
     """
+    if value != value:
+        return "not defined"
     if value in (float("inf"), float("-inf")):
         return "∞" if value > 0 else "−∞"
     return f"{value:.2%}".replace("-", "−") if in_percent else f"{value:.4f}".replace("-", "−")

@@ -85,6 +85,14 @@ class Trial:
     left_out: dict[str, str]
 
     @property
+    def reasons(self) -> dict[str, str]:
+        """Why recalibrators were left out: their names, with commas, by the reason."""
+        reasons: dict[str, str] = {}
+        for name, reason in self.left_out.items():
+            reasons[reason] = f"{reasons[reason]}, {name}" if reason in reasons else name
+        return reasons
+
+    @property
     def recommended(self) -> Outcome | None:
         """The simplest of those that help and whose Brier score cannot be told from the lowest."""
         return next((each for each in self.outcomes if each.verdict == "helps" and each.is_among_best), None)
