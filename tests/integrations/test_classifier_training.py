@@ -115,6 +115,12 @@ def test_balanced_classes_count_alike():
     assert (balanced.predict(rows)[y == 1] == 1).mean() > 0.7
 
 
+def test_a_class_of_no_weight_may_be_balanced():
+    fitted = classifier(class_weight="balanced").fit(X, Y, np.where(Y == 2, 0.0, 1.0))
+    assert np.isfinite(fitted.loss_curve_).all()
+    assert fitted.predict_proba(X).shape == (len(X), 3)
+
+
 def test_loss_curve_is_the_mean_loss_of_the_batches():
     fitted = classifier(epochs=1, batch_size=len(X), random_state=1).fit(X, Y)
     untrained = classifier(epochs=1, batch_size=len(X), random_state=1, learning_rate=1e-30).fit(X, Y)

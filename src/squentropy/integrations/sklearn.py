@@ -266,11 +266,7 @@ class SquentropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         return X, y
 
     def _weight(
-        self,
-        X: Any,
-        codes: NDArray[np.int64],
-        labels: NDArray[Any],
-        sample_weight: Any,
+        self, X: Any, codes: NDArray[np.int64], labels: NDArray[Any], sample_weight: Any
     ) -> NDArray[np.float64] | None:
         """Weights (N,) of rows and classes together, or None if there are none."""
         if sample_weight is None and self.class_weight is None:
@@ -278,17 +274,16 @@ class SquentropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         weight = np.array(_check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True))
         if self.class_weight is not None:
             y, rows = labels[codes], weight if self.class_weight == "balanced" else None
-            by_class = compute_class_weight(self.class_weight, classes=labels, y=y, sample_weight=rows)
-            weight *= by_class[codes]
+            with np.errstate(divide="ignore"):  # a class whose rows all have the weight 0 keeps it
+                by_class = compute_class_weight(self.class_weight, classes=labels, y=y, sample_weight=rows)
+            weight *= np.where(np.isfinite(by_class), by_class, 0.0)[codes]
         if not weight.sum() > 0:
             raise ValueError("all rows have the weight 0: give some of them a positive one")
         return weight
 
     def _start(self, num_features: int, labels: NDArray[Any], dtype: torch.dtype) -> None:
         """A network with random weights, and nothing learnt."""
-        BatchLoss(
-            self.loss, self.loss_params, len(labels)
-        )  # what is wrong with the loss is said before anything is kept
+        BatchLoss(self.loss, self.loss_params, len(labels))  # says what is wrong before anything is kept
         widths = (num_features, *hidden_widths(self.hidden_layer_sizes), len(labels))
         self._state = State.initial(widths, dtype, seed_from(self.random_state))
         self.classes_, self.module_ = labels, self._state.module
@@ -302,7 +297,7 @@ class SquentropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         optimizer = self._optimizer_of(network.parameter)
         self._state.resume(optimizer, settings)
         loss = BatchLoss(self.loss, self.loss_params, len(self.classes_))
-        parts = [np.ones(len(codes), dtype=bool)]
+        parts: list[Any] = [slice(None)]
         if course is not None and self.early_stopping:
             watched = validation_rows(codes, self.validation_fraction, generator)
             parts = [~watched, watched]
