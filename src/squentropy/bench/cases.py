@@ -4,6 +4,8 @@ from collections.abc import Iterable
 
 from squentropy.bench.calibration import CALIBRATION_CASES
 from squentropy.bench.case import Case, Target
+from squentropy.bench.classifier import CLASSIFIER_CASES
+from squentropy.bench.engine import ENGINE_CASES
 from squentropy.bench.heads import HEAD_CASES
 from squentropy.bench.language import LANGUAGE_CASES
 from squentropy.bench.losses import LOSS_CASES, OFFICIAL, OURS
@@ -12,7 +14,16 @@ from squentropy.bench.vision import VISION_CASES
 
 CASES = {
     case.name: case
-    for case in [*LOSS_CASES, *HEAD_CASES, *CALIBRATION_CASES, *TRAINING_CASES, *LANGUAGE_CASES, *VISION_CASES]
+    for case in [
+        *LOSS_CASES,
+        *HEAD_CASES,
+        *CALIBRATION_CASES,
+        *TRAINING_CASES,
+        *CLASSIFIER_CASES,
+        *ENGINE_CASES,
+        *LANGUAGE_CASES,
+        *VISION_CASES,
+    ]
 }
 GROUPS = tuple(dict.fromkeys(case.group for case in CASES.values()))
 

@@ -22,10 +22,12 @@ TASKS = tuple(f"t{number}" for number in range(7))
 
 
 def records():
-    """Squentropy is a point better than cross entropy on each of seven tasks; one run of another loss failed."""
+    """Squentropy is a point better than cross entropy on each of seven tasks; one run of cross entropy failed."""
     return [
-        *make_records(TASKS, seeds=3, spread=0.002),
-        make_record("t0", "focal", 0, failed="the training loss became nan in epoch 3"),
+        make_record("t0", "cross_entropy", 2, failed="the training loss became nan in epoch 3")
+        if (record["run"]["task"], record["run"]["loss"]["name"], record["run"]["seed"]) == ("t0", "cross_entropy", 2)
+        else record
+        for record in make_records(TASKS, seeds=3, spread=0.002)
     ]
 
 
@@ -62,7 +64,7 @@ def test_the_same_records_in_any_order_give_the_same_bytes(report, tmp_path):
 def test_it_begins_with_what_was_compared_and_found(report):
     first, second = text(report, "report.md").split("\n\n")[1:3]
     assert first == (
-        "Compared: squentropy, cross entropy, rescaled square and focal on 7 tasks with 3 seeds each, 64 runs, "
+        "Compared: squentropy, cross entropy and rescaled square (M=5) on 7 tasks with 3 seeds each, 63 runs, "
         "1 of which failed, at scale paper (the published recipes)."
     )
     assert second.startswith(
@@ -105,13 +107,13 @@ def test_means_are_those_of_the_records(report):
 def test_runs_are_those_of_the_records(report):
     with open(report / "runs.csv", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == 2 * 63  # the last and the best epoch of each finished run
+    assert len(rows) == 2 * 62  # the last and the best epoch of each finished run
     assert {row["selection"] for row in rows} == {"last", "best"}
 
 
 def test_json_holds_every_number_and_no_bare_nan(report):
     content = json.loads(text(report, "report.json"), parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
-    assert len(content["runs"]) == 64
+    assert len(content["runs"]) == 63
     assert content["failures"][0]["reason"] == "NonFiniteLossError: the training loss became nan in epoch 3"
     last = next(each for each in content["comparisons"] if each["selection"] == "last")
     assert last["focus"] == "squentropy"
@@ -162,7 +164,7 @@ def test_the_page_is_whole_and_needs_nothing(report):
 def test_it_opens_in_a_browser_without_a_complaint_or_a_request(report, width, dark):
     page = open_page(report / "report.html", width=width, dark=dark)
     assert (page.console_errors, page.requests) == ([], [])
-    assert page.title == "Squentropy against cross entropy, rescaled square and focal"
+    assert page.title == "Squentropy against cross entropy and rescaled square (M=5)"
     assert page.scroll_width <= width  # what is wider moves by itself
 
 
@@ -198,7 +200,7 @@ def check_latex(source):
         r"\\(?:label|includegraphics(?:\[[^]]*\])?)\{[^}]*\}", "", plain.partition(r"\begin{document}")[2]
     )
     assert not re.search(r"[#_%~]", text_only)
-    assert source.isascii() or set(re.findall(r"[^\x00-\x7f]", source)) <= set("šáéöüπ§")
+    assert source.isascii() or set(re.findall(r"[^\x00-\x7f]", source)) <= set("šáéöüπ§\u00a0")
     for columns, table in re.findall(
         r"\\begin\{longtable\}\{((?:[^{}]|\{[^}]*\})*)\}(.*?)\\end\{longtable\}", body, re.S
     ):

@@ -80,8 +80,8 @@ def render(drawing: Drawing, name: str, caption: str) -> Figure:
     return Figure(name, caption, svg.getvalue(), pdf.getvalue())
 
 
-def for_page(svg: str, label: str) -> str:
-    """An SVG file as a part of a page, in the page's colours.
+def for_page(svg: str, label: str, name: str = "") -> str:
+    """An SVG file as a part of a page, in the page's colours; its ids begin with a name, as other figures have them, too.
 
     Example:
         >>> for_page('<?xml?><svg width="9pt" height="9pt"><g id="figure_1" style="fill: #1b2430"/></svg>', "a")
@@ -90,8 +90,11 @@ def for_page(svg: str, label: str) -> str:
     from html import escape
 
     svg = svg[svg.index("<svg") :].strip()
-    svg = re.sub(r"<metadata.*?(/>|</metadata>)", "", svg, count=1, flags=re.DOTALL)
+    svg = re.sub(r"<metadata.*?</metadata>", "", svg, count=1, flags=re.DOTALL)
     svg = re.sub(r' id="[a-zA-Z][\w.]*_\d+"', "", svg)  # names of groups, the same in each figure
+    if name:
+        svg = re.sub(r' id="([^"]+)"', rf' id="{name}-\1"', svg)
+        svg = re.sub(r'(url\(#|xlink:href="#)', rf"\1{name}-", svg)
     # As large as drawn where there is room; in a narrow window it shrinks a little, and is then moved sideways.
     size = r'<svg\1 style="max-width: \2; min-width: min(\2, 26rem)"'
     svg = re.sub(r'<svg([^>]*?) width="([^"]*)" height="[^"]*"', size, svg, count=1)

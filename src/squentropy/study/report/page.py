@@ -17,7 +17,7 @@ def to_html(report: Report) -> str:
         table=lambda block: isinstance(block, Table),
         figure=lambda block: isinstance(block, Figure),
     )
-    environment.filters["picture"] = lambda figure: Markup(drawing.for_page(figure.svg, figure.caption))
+    environment.filters["picture"] = lambda figure: Markup(drawing.for_page(figure.svg, figure.caption, figure.name))
     template = environment.from_string(_text("squentropy.study.report", "page.html.jinja"))
     look = _text("squentropy.calibration", "report.css") + _text("squentropy.study.report", "page.css")
     return template.render(report=report, look=Markup(look), colours=drawing.LOSS_COLOURS)

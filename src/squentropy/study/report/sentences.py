@@ -56,7 +56,7 @@ def what_was_found(comparison: Comparison) -> list[str]:
 
 def _finding(each: MeasureComparison, pair: Pair, focus: str) -> str:
     counts, mean = pair.rounded, pair.difference
-    interval = "" if mean.low is None else f", 95 % interval {numbers.ends(mean, 2)}"
+    interval = "" if mean.low is None else f", 95\u00a0% interval {numbers.ends(mean, 2)}"
     return (
         f"{focus} has the better {each.measure.title} on {counts.wins}, the same on {counts.ties} and the worse on "
         f"{counts.losses} of {numbers.count_of(len(pair.differences), 'task')} (in points "
