@@ -167,11 +167,6 @@ def spiral_study(seeds: Sequence[int] = range(20), losses: Sequence[str] = LOSSE
     Args:
         seeds: Seeds of data and initial weights, the same for each loss.
         losses: Names of losses.
-
-    Example:
-        >>> study = spiral_study(seeds=[0], losses=["squentropy"])  # doctest: +SKIP
-        >>> [each.epoch for each in study.measurements]  # doctest: +SKIP
-        [100, 500, 1000]
     """
     data = {seed: load_spiral(seed) for seed in seeds}
     measurements, shown = [], []
