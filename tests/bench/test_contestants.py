@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from squentropy.bench import calibration, heads, language, losses, training
+from squentropy.bench import calibration, classifier, heads, language, losses, training
 from squentropy.bench.case import COMPILED
 from squentropy.bench.cases import CASES, MEAN_TARGETS, select
 from squentropy.data import MANIFEST
@@ -21,6 +21,7 @@ STEPS = {
         **training._arithmetic_steps([TABLE], CPU),
         **training._planning_steps(400, CPU),
     },
+    "classifier": lambda: classifier._steps(400, 6, 3, CPU),
     "language": lambda: {
         **language.step_steps(32, 2, 4, CPU),
         **language.evaluation_steps(1, 8, 8, CPU),
@@ -61,6 +62,14 @@ def test_heads_have_one_gradient():
 def test_calibration_errors_are_one():
     steps = calibration._steps(1000, 10, CPU)
     assert steps[calibration.OURS]() == pytest.approx(steps[calibration.BASELINE]().item(), abs=1e-6)
+
+
+def test_classifiers_train_the_same_network_as_long():
+    theirs, ours = (step() for step in classifier._steps(400, 6, 3, CPU).values())
+    assert theirs.n_iter_ == ours.n_iter_ == 3
+    ours_shapes = [layer.weight.T.shape for layer in ours.module_[::2]]
+    assert [weight.shape for weight in theirs.coefs_] == ours_shapes
+    assert theirs.batch_size == ours.batch_size
 
 
 def test_planning_gives_as_many_ids_as_runs():
