@@ -153,7 +153,7 @@ class _Resized:
     def __call__(self, image: Image) -> Image:
         box = self.choose(image.height, image.width)
         edges = (box.left, box.top, box.left + box.width, box.top + box.height)
-        return image.resize((self.size, self.size), resample=2, box=edges)  # 2 is bilinear
+        return image.crop(edges).resize((self.size, self.size), resample=2)  # bilinear
 
 
 def _whole(image: Image) -> Image:
