@@ -43,6 +43,14 @@ PAPER = Recipe(
     loss_parameters={"rescaled_square": {"t": 1, "M": 1}},
     options={"checkpoint": "bert-base-uncased", "max_length": 128},
 )
+SMALL = replace(
+    PAPER,
+    epochs=2,
+    learning_rate=2e-4,
+    warmup_steps=10,
+    evaluate_every=2,
+    options={"checkpoint": "all-MiniLM-L6-v2", "frozen_layers": 3, "max_length": 64},
+)
 _HIERARCHIES = ("comp", "misc", "rec", "sci", "talk")
 
 
@@ -172,12 +180,11 @@ def _row(
     summary: str,
     hours: float,
     five: bool = False,
-    **small: Any,
+    **options: int,
 ) -> Task:
-    options = {"checkpoint": "all-MiniLM-L6-v2", "frozen_layers": 3, **small.pop("options")}
     recipes = {
         "paper": PAPER,
-        "small": replace(PAPER, **{"learning_rate": 1e-4, "warmup_steps": 10, **small}, options=options),
+        "small": replace(SMALL, options={**SMALL.options, **options}),
     }
     return classification(
         f"language/bert-{row.lower()}",
@@ -196,29 +203,32 @@ FINETUNING = (
         "glue/MRPC",
         "BERT: do two sentences say the same?",
         1.5,
-        options={"max_length": 64, "train": 2000, "test": 408},
+        train=2500,
+        test=408,
     ),
     _row(
         "SST-2",
         "glue/SST-2",
         "BERT: is a phrase of a film review positive?",
         10,
-        options={"max_length": 64, "train": 6000, "test": 872},
-        epochs=1,
+        train=6000,
+        test=872,
     ),
     _row(
         "QNLI",
         "glue/QNLI",
         "BERT: does a sentence answer a question?",
         45,
-        options={"max_length": 64, "train": 2000, "test": 800},
+        train=3000,
+        test=800,
     ),
     _row(
         "QQP",
         "glue/QQP",
         "BERT: do two questions ask the same?",
         100,
-        options={"max_length": 64, "train": 3000, "test": 1000},
+        train=3000,
+        test=1000,
     ),
     _row(
         "text5",
@@ -226,13 +236,17 @@ FINETUNING = (
         "BERT: text5 is a guess, the hierarchies comp, misc, rec, sci and talk of 20 Newsgroups, with headers",
         5,
         five=True,
-        options={"max_length": 48, "train": 2000, "test": 1000},
+        max_length=48,
+        train=2000,
+        test=1000,
     ),
     _row(
         "text20",
         "20news",
         "BERT: text20 is a guess, 20 Newsgroups sorted by date, with headers",
         6,
-        options={"max_length": 48, "train": 2000, "test": 1000},
+        max_length=48,
+        train=2500,
+        test=1000,
     ),
 )

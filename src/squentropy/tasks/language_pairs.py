@@ -59,7 +59,7 @@ ESIM_SMALL = replace(
     ESIM_PAPER,
     epochs=4,
     learning_rate=1e-3,
-    options={"vectors": "glove.6B.50d", "max_length": 40, "model": {"width": 50, "hidden": 64}},
+    options={"vectors": "glove.6B.50d", "max_length": 40, "model": {"width": 50, "hidden": 64, "dropout": 0.2}},
 )
 PWIM_SMALL = replace(
     PWIM_PAPER,
@@ -179,15 +179,15 @@ def _row(model: str, row: str, summary: str, hours: float, paper: Recipe, small:
 
 
 _QUESTIONS = {
-    "MRPC": ("do two sentences say the same?", 0.3, {"train": 3668, "test": 408}),
-    "QNLI": ("does a sentence answer a question?", 10.0, {"train": 8000, "test": 1000}),
-    "QQP": ("do two questions ask the same?", 20.0, {"train": 8000, "test": 1000}),
+    "MRPC": ("do two sentences say the same?", 0.3, 3668),
+    "QNLI": ("does a sentence answer a question?", 10.0, 8000),
+    "QQP": ("do two questions ask the same?", 20.0, 8000),
 }
 PAIRS = tuple(
-    _row(model, row, f"{title}: {question}", hours, paper, small, **options)
+    _row(model, row, f"{title}: {question}", hours, paper, small, train=train, test=1000)
     for model, title, paper, small in (
         ("esim", "LSTM + attention (ESIM)", ESIM_PAPER, ESIM_SMALL),
         ("pwim", "LSTM + CNN (pairwise word interaction)", PWIM_PAPER, PWIM_SMALL),
     )
-    for row, (question, hours, options) in _QUESTIONS.items()
+    for row, (question, hours, train) in _QUESTIONS.items()
 )
