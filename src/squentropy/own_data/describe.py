@@ -6,6 +6,7 @@ import math
 
 from squentropy.own_data.report import Background
 from squentropy.own_data.table import Table
+from squentropy.own_data.yardsticks import boosting_rounds
 from squentropy.study import TensorData
 from squentropy.study.report import numbers
 from squentropy.study.report.document import Entry, Section
@@ -25,6 +26,8 @@ def background(table: Table, data: TensorData, seeds: int) -> Background:
         data: The data of one seed.
         seeds: How many seeds there are.
     """
+    rounds = boosting_rounds(data.num_classes)
+    few_rounds = [f"Gradient boosting has {rounds} rounds only, as each grows {data.num_classes} trees."]
     facts = [
         f"{len(table.values):,} rows, {numbers.count_of(len(table.columns), 'column')} used, which are "
         f"{numbers.count_of(data.train.inputs.shape[1], 'input')} of the network; "
@@ -35,7 +38,7 @@ def background(table: Table, data: TensorData, seeds: int) -> Background:
         title=f"Which loss predicts {table.target.name!r} best?",
         summary=[*imbalance(table), *_small(table, data)],
         section=Section("The table", [*facts, classes(table), _columns(table)]),
-        design=_design(table, data, seeds),
+        design=[*_design(table, data, seeds), *(few_rounds if rounds < boosting_rounds(2) else [])],
     )
 
 

@@ -65,7 +65,7 @@ def compare(
         >>> X, y = load_iris(return_X_y=True, as_frame=True)
         >>> result = compare(X, y, losses=["squentropy", "cross_entropy"], seeds=2, epochs=5)
         >>> print(result.answer[0])
-        Squentropy instead of cross entropy: ... points (95 % interval ...) of accuracy, ECE ... instead of ...
+        Squentropy instead of cross entropy: ... points of accuracy (95 % interval ...), ECE ... instead of ...
     """
     from rich.console import Console
 

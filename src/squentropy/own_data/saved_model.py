@@ -51,10 +51,11 @@ class SavedModel:
     weights: Mapping[str, Tensor] = field(repr=False)
     training: Mapping[str, Any] = field(default_factory=dict)
 
-    def save(self, folder: Path) -> Path:
+    def save(self, folder: str | Path) -> Path:
         """Writes `model.safetensors` and `model.json`, which holds the hash of the first; returns the folder."""
         from safetensors.torch import save
 
+        folder = Path(folder)
         weights = save({name: tensor.contiguous() for name, tensor in self.weights.items()})
         description = {
             "format": _FORMAT,
@@ -72,7 +73,7 @@ class SavedModel:
         return folder
 
     @classmethod
-    def load(cls, folder: Path) -> SavedModel:
+    def load(cls, folder: str | Path) -> SavedModel:
         """Reads what `save` wrote.
 
         Raises:
@@ -82,6 +83,7 @@ class SavedModel:
         from safetensors import SafetensorError
         from safetensors.torch import load
 
+        folder = Path(folder)
         for name in (DESCRIPTION, WEIGHTS):
             if not (folder / name).is_file():
                 raise FileNotFoundError(

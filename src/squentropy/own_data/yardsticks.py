@@ -18,6 +18,7 @@ from squentropy.study.evaluation import Evaluation, scaled_metrics
 from squentropy.study.files import write_atomically
 
 YARDSTICKS = ("logistic regression", "gradient boosting")
+_ROUNDS, _TREES = 100, 2000
 _SMALLEST = 1e-12  # probability of a class that no training row has
 
 
@@ -54,7 +55,7 @@ def predict(name: str, data: TensorData, seed: int, folder: Path) -> Predictions
         with np.load(path, allow_pickle=False) as kept:
             return Predictions(*(kept[field] for field in Predictions._fields))
     assert data.validation is not None
-    model = _MODELS[name](derived_seed(seed, name) % 2**32)
+    model = _MODELS[name](derived_seed(seed, name) % 2**32, data.num_classes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that it may not have converged, or that a class is rare
         model.fit(data.train.inputs.numpy(), data.train.target.numpy())
@@ -77,19 +78,29 @@ def _log_probabilities(model: Any, rows: Rows, num_classes: int) -> NDArray[np.f
     return np.asarray(np.log(np.maximum(probs, _SMALLEST)), np.float32)
 
 
-def _logistic_regression(state: int) -> Any:
+def _logistic_regression(state: int, num_classes: int) -> Any:
     from sklearn.linear_model import LogisticRegression
 
     return LogisticRegression(max_iter=1000)
 
 
-def _gradient_boosting(state: int) -> Any:
+def _gradient_boosting(state: int, num_classes: int) -> Any:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    return HistGradientBoostingClassifier(random_state=state)
+    return HistGradientBoostingClassifier(max_iter=boosting_rounds(num_classes), random_state=state)
 
 
-_MODELS: dict[str, Callable[[int], Any]] = {
+def boosting_rounds(num_classes: int) -> int:
+    """Returns how many rounds are boosted: scikit-learn's 100, but as each grows a tree for each class, 2,000 trees.
+
+    Example:
+        >>> boosting_rounds(3), boosting_rounds(100)
+        (100, 20)
+    """
+    return max(10, min(_ROUNDS, _TREES // num_classes))
+
+
+_MODELS: dict[str, Callable[[int, int], Any]] = {
     "logistic regression": _logistic_regression,
     "gradient boosting": _gradient_boosting,
 }
