@@ -99,14 +99,21 @@ def members_of(session):
     return sorted(found)
 
 
-def disturb_and_finish(study, out, kills, seed):
-    """Kills the first process of the study, or all, at random moments, and at the end lets it finish."""
-    chance = random.Random(seed)
+def disturb_and_finish(study, out, kills, seconds):
+    """Kills the first process of the study, or all, at random moments, and at the end lets it finish.
+
+    Args:
+        study: Starts the study.
+        out: Its folder.
+        kills: How often it is killed.
+        seconds: How long it takes undisturbed.
+    """
+    chance = random.Random(kills)
     times_killed = 0
     while times_killed < kills:
         process = study(out)
         try:
-            process.wait(timeout=chance.uniform(0.5, 6.0))
+            process.wait(timeout=seconds * chance.uniform(0.1, 1.2))
         except subprocess.TimeoutExpired:
             times_killed += 1
             for victim in [process.pid] if chance.random() < 0.5 else members_of(process.pid):
@@ -122,10 +129,12 @@ def disturb_and_finish(study, out, kills, seed):
 
 @pytest.mark.parametrize("kills", [2, pytest.param(50, marks=pytest.mark.slow)])
 def test_killed_at_random_moments_it_ends_with_the_same_records(study, tmp_path, kills):
+    began = time.monotonic()
     finish(study(tmp_path / "undisturbed"))
+    seconds = time.monotonic() - began
     expected = results(tmp_path / "undisturbed")
     assert len(expected) == 2 * RUNS
-    disturb_and_finish(study, tmp_path / "disturbed", kills, seed=kills)
+    disturb_and_finish(study, tmp_path / "disturbed", kills, seconds)
     assert results(tmp_path / "disturbed") == expected
     assert not list((tmp_path / "disturbed" / "checkpoints").glob("*.pt"))
 
