@@ -94,10 +94,10 @@ def evaluate(model: nn.Module, task: Task, data: Data, recipe: Recipe) -> tuple[
 
 def _evaluation(model: nn.Module, task: Task, batches: Iterable[Batch], keep: bool) -> Evaluation:
     evaluation = Evaluation(task.scores, keep)
-    device = next(model.parameters()).device
+    weights = next(model.parameters())
     carried = None
     for batch in batches:
-        outputs = task.forward(model, to_device(batch, device), carried)
+        outputs = task.forward(model, as_weights(batch, weights), carried)
         evaluation.add(outputs.logits, outputs.target)
         carried = outputs.carried
     return evaluation
@@ -206,13 +206,17 @@ def evaluate_stacked(logits: Tensor, target: Tensor, scores: Mapping[str, Score]
 _find_bin = bin_finder((equal_width_edges(N_BINS),))
 
 
-def to_device(batch: Batch, device: torch.device) -> Batch:
-    """Moves all tensors of a batch, however it is nested."""
-    if device.type == "cpu":
+def as_weights(batch: Batch, weights: Tensor) -> Batch:
+    """Moves all tensors of a batch, however it is nested, to where the weights are, in 64 bits if these are."""
+    if weights.dtype == torch.float64:
+        from lightning_fabric.plugins.precision import DoublePrecision
+
+        batch = DoublePrecision().convert_input(batch)
+    if weights.device.type == "cpu":
         return batch
     from lightning_fabric.utilities import move_data_to_device
 
-    return move_data_to_device(batch, device)
+    return move_data_to_device(batch, weights.device)
 
 
 def last_layer_norm(model: nn.Module) -> float | None:

@@ -5,12 +5,13 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from squentropy.study.canonical import Json
 from squentropy.study.checkpoint import Checkpoint
+from squentropy.study.devices import ONE_CPU, Devices, train_on
 from squentropy.study.environment import environment
 from squentropy.study.files import StorageError
 from squentropy.study.plan import FindTask, Job
@@ -20,7 +21,7 @@ from squentropy.study.samples import Data
 from squentropy.study.stacked import train_stacked
 from squentropy.study.store import Store
 from squentropy.study.task import Task
-from squentropy.study.training import NonFiniteLossError, Result, train
+from squentropy.study.training import NonFiniteLossError, Result
 
 Progress: TypeAlias = Callable[[float], None]
 _FRAMES_SHOWN = 3
@@ -31,7 +32,13 @@ class LostWorkerError(RuntimeError):
 
 
 def execute(
-    job: Job, progress: Progress | None = None, *, find: FindTask, store: Store, data_dir: Path | None = None
+    job: Job,
+    progress: Progress | None = None,
+    *,
+    find: FindTask,
+    store: Store,
+    data_dir: Path | None = None,
+    devices: Devices = ONE_CPU,
 ) -> str | None:
     """Computes the runs of a job and writes the records that are missing.
 
@@ -44,6 +51,7 @@ def execute(
         find: Returns the task of a name.
         store: Where the records go.
         data_dir: The user's data directory.
+        devices: What each run is trained on.
 
     Returns:
         Why there are no records, in a sentence; None if there are.
@@ -61,9 +69,9 @@ def execute(
             if all(store.is_done(run.run_id) for run in job.missing):  # another study was faster
                 return None
             parts = _split(job, task, _load(find, task.name, job.runs[0].scale, data_dir))
-            results = _train(job, task, parts, checkpoint, progress)
+            results = _train(job, task, parts, checkpoint, progress, partial(train_on, devices, find))
             for run in job.missing:
-                _write(store, run, task, parts[run.seed], results[run])
+                _write(store, run, task, parts[run.seed], results[run], devices)
         except (FileNotFoundError, CorruptFileError) as error:
             return str(error)
         checkpoint.remove()
@@ -130,6 +138,7 @@ def _train(
     parts: Mapping[int, Data | Exception],
     checkpoint: Checkpoint,
     progress: Progress | None,
+    train: Callable[..., Result],
 ) -> dict[Run, Result | Exception]:
     """Returns what each run of a job gave, or why it failed."""
     runs: list[Run] = []
@@ -145,7 +154,7 @@ def _train(
     trained: Sequence[Result | Exception]
     try:
         if not task.stacked:
-            trained = [train(run, task, data, checkpoint, progress) for run, data in zip(runs, datas, strict=True)]
+            trained = [train(run, data, checkpoint, progress) for run, data in zip(runs, datas, strict=True)]
         else:
             trained = train_stacked(runs, task, datas, checkpoint, progress)
     except (StorageError, CorruptFileError):
@@ -155,19 +164,28 @@ def _train(
     return results | dict(zip(runs, trained, strict=True))
 
 
-def _write(store: Store, run: Run, task: Task, data: Data | Exception | None, result: Result | Exception) -> None:
+def _write(
+    store: Store,
+    run: Run,
+    task: Task,
+    data: Data | Exception | None,
+    result: Result | Exception,
+    devices: Devices = ONE_CPU,
+) -> None:
     try:
-        record = _record(run, task, data, result)
+        record = _record(run, task, data, result, devices)
     except NonFiniteLossError as error:
         result = error
-        record = _record(run, task, data, error)
+        record = _record(run, task, data, error, devices)
     if isinstance(result, Exception) or result.logits is None or result.target is None:
         store.write(record)
     else:
         store.write(record, result.logits.numpy(), result.target.numpy())
 
 
-def _record(run: Run, task: Task, data: Data | Exception | None, result: Result | Exception) -> Record:
+def _record(
+    run: Run, task: Task, data: Data | Exception | None, result: Result | Exception, devices: Devices
+) -> Record:
     """Makes the record of a run; which parts there are is said in `squentropy.study.record`."""
     error = result if isinstance(result, Exception) else None
     finished = Result() if isinstance(result, Exception) else result
@@ -185,7 +203,7 @@ def _record(run: Run, task: Task, data: Data | Exception | None, result: Result 
         },
         "curves": {name: [_finite(name, value) for value in curve] for name, curve in finished.curves.items()},
         "data": None if data is None or isinstance(data, Exception) else _description(data),
-        "environment": environment(),
+        "environment": {**environment(), **({} if devices == ONE_CPU else {"devices": str(devices)})},
         "predictions": None,
     }
 

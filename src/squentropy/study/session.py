@@ -12,7 +12,7 @@ from squentropy.study.display import Display, duration
 from squentropy.study.engines import Finished
 from squentropy.study.report import write_report, write_supplements
 from squentropy.study.results import collect
-from squentropy.study.study import Standing, Study, available_cores
+from squentropy.study.study import Standing, Study
 from squentropy.study.summary import summary
 
 _FAILURES_SHOWN = 10
@@ -37,7 +37,7 @@ def work_on(
     console = Console(quiet=quiet, soft_wrap=True, highlight=False)
     errors = Console(stderr=True, soft_wrap=True, highlight=False)
     try:
-        undone = _carry_out(study, console, engine, workers or available_cores(), retry_failed)
+        undone = _carry_out(study, console, engine, workers or study.fitting_workers(), retry_failed)
         standing = study.standing()
         for line in _complaints(standing, undone):
             errors.print(line)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from squentropy.study.devices import ONE_CPU, Devices
 from squentropy.study.engines import ENGINES, Events, Lost
 from squentropy.study.execution import execute, record_loss
 from squentropy.study.plan import FindTask, Job, jobs
@@ -54,6 +55,7 @@ class Study:
             of a module, not a lambda.
         store: Where the records go.
         data_dir: The user's data directory.
+        devices: What each run is trained on.
 
     Example:
         >>> import tempfile
@@ -67,6 +69,7 @@ class Study:
     find: FindTask
     store: Store
     data_dir: Path | None = None
+    devices: Devices = ONE_CPU
 
     def standing(self) -> Standing:
         """Reads the records of all runs."""
@@ -84,6 +87,10 @@ class Study:
                 (standing.done if record["status"] == "done" else standing.failed).append(record)
         return standing
 
+    def fitting_workers(self) -> int:
+        """Returns how many jobs at a time there are processor cores for."""
+        return max(1, available_cores() // self.devices.count)
+
     def jobs(self, retry_failed: bool = False) -> list[Job]:
         """Returns what is still to be done, the longest first."""
         standing = self.standing()
@@ -97,13 +104,13 @@ class Study:
         Args:
             todo: What `jobs` returned.
             engine: A key of `squentropy.study.engines.ENGINES`.
-            workers: How many jobs at a time; as many as there are processor cores if None.
+            workers: How many jobs at a time; as many as there are processor cores for if None.
 
         Raises:
             StorageError: If the disk is full.
         """
-        work = partial(execute, find=self.find, store=self.store, data_dir=self.data_dir)
-        with closing(ENGINES[engine](todo, work, workers or available_cores())) as events:
+        work = partial(execute, find=self.find, store=self.store, data_dir=self.data_dir, devices=self.devices)
+        with closing(ENGINES[engine](todo, work, workers or self.fitting_workers())) as events:
             for event in events:
                 if isinstance(event, Lost):
                     record_loss(event.job, event.reason, find=self.find, store=self.store)

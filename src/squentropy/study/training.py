@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch import Tensor
 
+from squentropy.study.batch_norm import share_batch_norm
 from squentropy.study.canonical import derived_seed
 from squentropy.study.checkpoint import Checkpoint
 from squentropy.study.evaluation import IGNORED, evaluate, evaluate_scaled, last_layer_norm
@@ -121,6 +122,8 @@ class _Training:
         self.steps_per_epoch = data.steps(run.recipe)
         torch.manual_seed(derived_seed(run.seed, "weights"))
         self.module = task.build(data, run.recipe)
+        if fabric.world_size > 1:
+            share_batch_norm(self.module)
         self.model, self.optimizer = fabric.setup(self.module, make_optimizer(run.recipe, self.module.parameters()))
         self.order = torch.Generator().manual_seed(derived_seed(run.seed, "order"))
         self.order_before = self.order.get_state()  # as it was when the epoch began

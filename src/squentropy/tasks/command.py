@@ -3,6 +3,7 @@
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -22,6 +23,13 @@ Workers = Annotated[int | None, typer.Option(min=1, help="How many processes; on
 DataDir = Annotated[Path | None, typer.Option("--data", help="Your data directory, instead of SQUENTROPY_DATA.")]
 MaxRows = Annotated[int | None, typer.Option("--max-rows", min=2, help="Leave out data sets with more rows.")]
 RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Do failed runs again.")]
+OnDevices = Annotated[
+    str, typer.Option("--devices", help="What each run is trained on: cpu, cuda, or several as in cuda:4 or cpu:2.")
+]
+Precision = Annotated[
+    Literal["32-true", "bf16-mixed", "64-true"] | None,
+    typer.Option(help="Instead of the recipe's own, which is 32-true."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Say only what went wrong and where the report is.")]
 
 
@@ -95,6 +103,8 @@ def reproduce(
     max_rows: MaxRows = None,
     engine: Engine = "local",
     workers: Workers = None,
+    devices: OnDevices = "cpu",
+    precision: Precision = None,
     data_dir: DataDir = None,
     out: Annotated[
         Path | None,
@@ -111,16 +121,29 @@ def reproduce(
     Example: `squentropy reproduce spiral --seeds 3`
     """
     from squentropy.study import Store, plan
+    from squentropy.study.devices import Devices
     from squentropy.study.session import work_on
     from squentropy.study.study import Study
     from squentropy.tasks import find_task, select_tasks
 
     out = out or _folder(names or [])
     store = Store(out.absolute())
-    runs = plan(select_tasks(names or [], max_rows), parse_losses(losses), seeds, scale)
-    study = Study(_feasible(runs, names or [], store, data_dir), find_task, store, data_dir)
+    runs = _at_precision(precision, plan(select_tasks(names or [], max_rows), parse_losses(losses), seeds, scale))
+    study = Study(_feasible(runs, names or [], store, data_dir), find_task, store, data_dir, Devices.parse(devices))
     if not work_on(study, out, engine=engine, workers=workers, retry_failed=retry_failed, quiet=quiet):
         raise typer.Exit(1)
+
+
+def _at_precision(precision: str | None, runs: list["Run"]) -> list["Run"]:
+    """Returns runs at another precision than that of their recipe; they are other runs, with ids of their own."""
+    from squentropy.tasks import TASKS
+
+    if precision is None:
+        return runs
+    stacked = next((run.task for run in runs if TASKS[run.task].stacked), None)
+    if stacked is not None:
+        raise ValueError(f"precision must be left out for {stacked!r}, whose runs are one batched model in 32 bits")
+    return [replace(run, recipe=replace(run.recipe, precision=precision)) for run in runs]
 
 
 def _feasible(runs: Sequence["Run"], names: Sequence[str], store: "Store", data_dir: Path | None) -> list["Run"]:
