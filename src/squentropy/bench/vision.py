@@ -51,7 +51,7 @@ def _training_steps(device: torch.device) -> dict[str, Step]:
         model = ResNet18(10, stem="cifar").to(device)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, nesterov=True)
         order = torch.randperm(len(target), device=device)
-        for step, rows in enumerate(order.split(_BATCH)):
+        for step, rows in enumerate(torch.split(order, _BATCH)):
             optimizer.param_groups[0]["lr"] = learning_rate(_RECIPE, step, _STEPS)
             torch.autograd.backward(F.cross_entropy(model(inputs[rows]), target[rows]))
             optimizer.step()
