@@ -98,25 +98,17 @@ def test_one_worker_does_the_first_jobs_first_and_tells_how_far_it_is(tmp_path):
     assert all(0 < share <= 1 for share in shares)
 
 
-def test_a_job_whose_process_is_killed_gets_a_second_attempt(tmp_path):
-    events = list(run_locally(jobs_of("killed_once"), work_on(tmp_path / "study"), 2))
-    assert [type(event) for event in events if not isinstance(event, Running)] == [Finished]
-    (record,) = Store(tmp_path / "study").read()
-    assert record["status"] == "done"
-
-
-def test_a_job_whose_processes_are_killed_fails_and_the_others_go_on(tmp_path):
-    study = Study(
-        plan([find("killed"), find("tiny_classification")], ["squentropy"], 2, "small"), find, Store(tmp_path)
-    )
+def test_a_job_whose_process_is_killed_gets_a_second_attempt_and_no_third(tmp_path):
+    tasks = [find(name) for name in ("killed", "killed_once", "tiny_classification")]
+    study = Study(plan(tasks, ["squentropy"], 1, "small"), find, Store(tmp_path / "study"))
     list(study.carry_out(study.jobs(), workers=2))
-    statuses = {(record["run"]["task"], record["status"]) for record in study.store.read()}
-    assert statuses == {("killed", "failed"), ("tiny_classification", "done")}
-    for record in study.standing().failed:
-        assert record["error"]["type"] == "LostWorkerError"
-        assert record["error"]["message"] == (
-            "its process was killed by SIGKILL; is there enough memory? Fewer workers need less"
-        )
+    statuses = {record["run"]["task"]: record["status"] for record in study.store.read()}
+    assert statuses == {"killed": "failed", "killed_once": "done", "tiny_classification": "done"}
+    (failed,) = study.standing().failed
+    assert failed["error"]["type"] == "LostWorkerError"
+    assert failed["error"]["message"] == (
+        "its process was killed by SIGKILL; is there enough memory? Fewer workers need less"
+    )
 
 
 def full_disk(job, progress=None):
