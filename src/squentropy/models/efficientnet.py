@@ -43,4 +43,6 @@ def efficientnet_b0(num_classes: int, **settings: Any) -> nn.Module:
         elif isinstance(module, nn.Linear):
             nn.init.uniform_(module.weight, -1 / math.sqrt(module.out_features), 1 / math.sqrt(module.out_features))
             nn.init.zeros_(module.bias)
+        elif isinstance(module, nn.BatchNorm2d):  # transformers heeds its own settings in some of them only
+            module.momentum, module.eps = config.batch_norm_momentum, config.batch_norm_eps
     return model

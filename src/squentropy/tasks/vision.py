@@ -369,9 +369,10 @@ EFFICIENTNET_IMAGENET = _task(
         "small": Recipe(
             epochs=5,
             batch_size=64,
-            learning_rate=0.05,
-            optimizer_options=_NESTEROV,
+            learning_rate=2e-3,
+            optimizer="Adam",
             schedule="cosine",
+            warmup_steps=60,
             loss_parameters=_IMAGENET_SCALING,
             options={
                 "pool": 2,
