@@ -65,7 +65,8 @@ def configuration(random: random.Random, more_shapes: Sequence[tuple[int, ...]] 
     logits = layout((random.choice([0.1, 3.0, 30.0]) * torch.randn(shape) + random.choice([0.0, -200.0])).to(dtype))
     ignore_index = random.choice([-100, 1, 255])
     if kind == "indices":
-        target = torch.randint(0, num_classes, shape[:1] + shape[2:], dtype=random.choice([torch.uint8, torch.int64]))
+        dtype_of_indices = random.choice([torch.uint8 if num_classes <= 255 else torch.int32, torch.int64])
+        target = torch.randint(0, num_classes, shape[:1] + shape[2:], dtype=dtype_of_indices)
         if ignore_index >= 0:
             target[torch.rand(target.shape) < 0.3] = ignore_index
     else:
