@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from netcal.metrics import ECE, MCE
 from relplot import smECE
@@ -110,6 +110,7 @@ def binned(samples, n_bins):
     return CalibrationBins.from_confidences(confidence, correct, n_bins, weight=weight)
 
 
+@settings(max_examples=60)
 @given(SAMPLES, st.integers(1, 30))
 def test_errors_are_ordered(samples, n_bins):
     bins = binned(samples, n_bins)
@@ -120,11 +121,13 @@ def test_errors_are_ordered(samples, n_bins):
     assert 0 <= debiased_rmsce(bins) <= rmsce(bins) + 1e-12
 
 
+@settings(max_examples=60)
 @given(SAMPLES, st.integers(1, 6))
 def test_finer_bins_hide_fewer_gaps(samples, n_bins):
     assert ece(binned(samples, n_bins)) <= ece(binned(samples, 4 * n_bins)) + 1e-12
 
 
+@settings(max_examples=60)
 @given(SAMPLES)
 def test_one_bin_sees_the_difference_of_the_means_and_ks_never_less(samples):
     p, y, w = np.array(samples, dtype=float).T
@@ -134,6 +137,7 @@ def test_one_bin_sees_the_difference_of_the_means_and_ks_never_less(samples):
     assert smooth_ece(binned(samples, 400)) >= difference - 1e-6
 
 
+@settings(max_examples=60)
 @given(SAMPLES)
 def test_a_reflected_world_has_the_same_errors(samples):
     """Of the opposite event overconfidence is underconfidence, and the rest stays."""

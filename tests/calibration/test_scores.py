@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, brier_score_loss, log_loss, roc_auc_score, top_k_accuracy_score
 
@@ -132,6 +132,7 @@ def test_auroc_of_one_kind(target, kind):
 CASES = st.integers(0, 2**32).map(lambda seed: some(20, 3, seed))
 
 
+@settings(max_examples=60)
 @given(CASES)
 def test_a_weight_is_as_many_samples(case):
     logits, target, weight = case
@@ -144,6 +145,7 @@ def test_a_weight_is_as_many_samples(case):
             assert score(weighted) == pytest.approx(score(repeated), rel=1e-9, abs=1e-12)
 
 
+@settings(max_examples=60)
 @given(CASES, st.integers(1, 12))
 def test_the_parts_of_the_brier_score_are_the_whole(case, n_bins):
     predictions = Predictions.from_logits(*case)

@@ -66,8 +66,8 @@ def scored_events(confidence: Tensor, correct: Tensor, weight: Tensor | None, ru
     for number in run(-(-len(confidence) // BLOCK_SAMPLES)):
         rows = slice(number * BLOCK_SAMPLES, (number + 1) * BLOCK_SAMPLES)
         kept = slice(None) if weight is None else weight[rows] > 0
-        weights = None if weight is None else weight[rows][kept].detach().double()
-        values, outcomes = confidence[rows][kept].detach(), correct[rows][kept].detach()
+        weights = None if weight is None else weight[rows][kept].detach().cpu().double()
+        values, outcomes = confidence[rows][kept].detach().cpu(), correct[rows][kept].detach().cpu()
         if len(values):
             yield Scored(values[None], outcomes[None], weights)
 

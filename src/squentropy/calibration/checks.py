@@ -101,6 +101,11 @@ def check_probabilities(probs: Tensor, dtype: torch.dtype, where: Where) -> None
 
 def check_confidences(confidence: Tensor, correct: Tensor, weight: Tensor | None) -> None:
     """Probabilities, outcomes and weights (N,) of an event: one length, in range."""
+    for name, values in {"confidence": confidence, "correct": correct}.items():
+        if not isinstance(values, Tensor):
+            raise TypeError(f"{name} must be a tensor, got {type(values).__name__}: use torch.as_tensor")
+    if not confidence.is_floating_point():
+        raise TypeError(f"confidence must be of a floating type, got {confidence.dtype}: pass probabilities")
     if confidence.ndim != 1 or confidence.numel() == 0:
         raise ValueError(f"confidence must have shape (N,) with N > 0, got {tuple(confidence.shape)}")
     for name, values in {"confidence": confidence, "correct": correct}.items():

@@ -87,7 +87,7 @@ class Worlds:
             scale *= 2
         if scale >= _LARGEST_SCALE:  # no larger gap is possible: how far it is from such an estimate
             return error(self.population(scale)) - excess(scale)
-        return error(self.population(brentq(excess, 0.0, scale, xtol=0.01 * scale)))
+        return error(self.population(brentq(excess, 0.0, scale, xtol=0.001 * scale)))
 
     def accuracy(self, scale: float) -> Values:
         """True accuracy in each bin."""

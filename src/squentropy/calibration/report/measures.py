@@ -82,6 +82,9 @@ def measure(
     yield Measured(
         "mean confidence", replace(of_sample(_mean_confidence), estimate=sure), "how probable it was said to be"
     )
+    adaptive = sample.bins(min(bins.n_bins, len(sample)), binning="equal_mass")
+    found = interval(ece, adaptive, n_resamples, confidence, seed)
+    yield Measured("adaptive ECE", found, "ECE of bins with equal numbers of samples")
     for name, error, which, meaning in _ERRORS:
         data = getattr(assessment, which)
         if assessment.num_classes > _MOST_CLASSES and data is assessment.class_bins:

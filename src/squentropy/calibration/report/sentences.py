@@ -93,8 +93,8 @@ def sampling_sentence(assessment: Assessment) -> str:
         return ""
     return (
         f"Bins, calibration errors, accuracy, Brier score and likelihood are those of all {assessment.n_samples:,} "
-        f"samples. Intervals of scores, what confidence tells of right and wrong, and recalibration are those of "
-        f"{len(assessment.sample):,} samples, chosen at random: no more are kept in memory."
+        f"samples. The adaptive ECE, intervals of scores, what confidence tells of right and wrong, and recalibration "
+        f"are those of {len(assessment.sample):,} samples, chosen at random: no more are kept in memory."
     )
 
 
