@@ -10,14 +10,12 @@ KERNELS = VARIANTS[: VARIANTS.index(FOUND.best_variant) + 1] if isinstance(FOUND
 FUSED = ("squentropy", "rescaled_square")
 
 
-SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in (*KERNELS[:-1], "triton")]
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in KERNELS[:-1]]
 
 
 @pytest.fixture(params=["formula", *KERNELS[-1:], *SLOW])
 def path(request):
     """Run a test by the formula and by the best kernel; among the slow tests by the other kernels, too."""
-    if request.param == "triton":
-        pytest.importorskip("triton")
     with use(request.param):
         yield request.param
 
