@@ -55,7 +55,7 @@ def misses(name, error, n_bins, n_samples, repetitions):
 
 
 def most_misses(repetitions):
-    """More would happen once in a thousand times to what `interval` promises, 85 of 100 cases."""
+    """More would happen once in a thousand times to intervals that hold the truth in 85 of 100 cases."""
     return binom.ppf(0.999, repetitions, 0.15)
 
 

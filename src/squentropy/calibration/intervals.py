@@ -56,8 +56,8 @@ def interval(
     - soft targets are probabilities of labels;
     - weights are worth Kish's effective number of samples.
 
-    In simulations of models with known errors, 200 to 2000 samples and 100 resamples, intervals of 90% held the true
-    error in 85 to 98 of 100 cases.
+    In simulations of models with known errors, 300 to 2000 samples and 100 resamples, intervals of 90% held the true
+    error in 79 to 98 of 100 cases, the fewest where the model is far from calibrated.
 
     Args:
         measure: A function of `data`.
