@@ -57,12 +57,12 @@ def evaluation_steps(layers: int, context: int, characters: int, device: torch.d
     @torch.no_grad()
     def slide() -> Tensor:
         windows = text[0].unfold(0, context, 1)[1:]
-        return torch.cat([model(window, None)[0][:, -1] for window in windows.split(16)])
+        return torch.cat([model(window, None)[0][:, -1] for window in torch.split(windows, 16)])
 
     @torch.no_grad()
     def remember() -> Tensor:
         found, carried = [], memory
-        for segment in text[:, context:].split(context // 2, dim=1):
+        for segment in torch.split(text[:, context:], context // 2, dim=1):
             logits, carried = model(segment, carried)
             found.append(logits[0])
         return torch.cat(found)

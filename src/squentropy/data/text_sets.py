@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -185,19 +185,24 @@ def _find(name: str, folder: Path, layout: Layout) -> Found | None:
             train, test = (Part(_rows(name, path, form), str(path)) for path in paths)
             return Found(train, test, form.whole)
     if (folder / "dataset_dict.json").is_file():
-        return Found(*(Part(read_saved(folder, part), f"{folder}/{part}") for part in ("train", layout.test_part)))
+        return _found(Part(read_saved(folder, part), f"{folder}/{part}") for part in ("train", layout.test_part))
     shards = [sorted(folder.glob(f"{part}-*.parquet")) for part in ("train", layout.test_part)]
     if all(shards):
-        return Found(*(Part(read_parquet(paths), str(paths[0])) for paths in shards))
+        return _found(Part(read_parquet(paths), str(paths[0])) for paths in shards)
     if name != "20news":
         return None
     folders = [folder / f"{_BYDATE}-{part}" for part in ("train", "test")]
     if all(each.is_dir() for each in folders):
-        return Found(*(Part(rows_of_folder(each), str(each)) for each in folders))
+        return _found(Part(rows_of_folder(each), str(each)) for each in folders)
     archive = folder / f"{_BYDATE}.tar.gz"
     if archive.is_file():
-        return Found(*(Part(rows_of_archive(archive, each.name), str(archive)) for each in folders))
+        return _found(Part(rows_of_archive(archive, each.name), str(archive)) for each in folders)
     return None
+
+
+def _found(parts: Iterable[Part]) -> Found:
+    train, test = parts
+    return Found(train, test)
 
 
 def _rows(name: str, path: Path, form: Form) -> Iterator[Row]:
