@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from squentropy.bench import calibration, classifier, heads, language, losses, training
+from squentropy.bench import calibration, classifier, engine, heads, language, losses, training, vision
 from squentropy.bench.case import COMPILED
 from squentropy.bench.cases import CASES, MEAN_TARGETS, select
 from squentropy.data import MANIFEST
@@ -21,6 +21,8 @@ STEPS = {
         **training._arithmetic_steps([TABLE], CPU),
         **training._planning_steps(400, CPU),
     },
+    "engine": lambda: engine._steps(4, CPU),
+    "vision": lambda: {**vision._training_steps(CPU), **vision._input_steps(CPU)},
     "classifier": lambda: classifier._steps(400, 6, 3, CPU),
     "language": lambda: {
         **language.step_steps(32, 2, 4, CPU),

@@ -136,7 +136,7 @@ def test_a_model_does_not_differ_from_itself():
     alone = interval(ece, a.bins(), QUICK)
     assert found.estimate == 0
     assert found.low <= 0 <= found.high
-    assert found.high - found.low < 0.2 * (alone.high - alone.low)
+    assert found.high - found.low < 0.3 * (alone.high - alone.low)
 
 
 @pytest.mark.slow

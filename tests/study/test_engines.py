@@ -8,6 +8,7 @@ import sys
 import time
 from contextlib import closing
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -122,7 +123,7 @@ def test_what_nobody_can_go_on_after_is_raised():
 
 def alive(pid):
     try:
-        return open(f"/proc/{pid}/stat").read().split(") ")[1][0] != "Z"
+        return Path(f"/proc/{pid}/stat").read_text().split(") ")[1][0] != "Z"
     except FileNotFoundError:
         return False
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -91,7 +92,7 @@ def members_of(session):
     found = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
-            fields = open(f"/proc/{name}/stat").read().rpartition(") ")[2].split()
+            fields = Path(f"/proc/{name}/stat").read_text().rpartition(") ")[2].split()
         except OSError:
             continue
         if int(fields[3]) == session and fields[0] != "Z":
@@ -155,7 +156,7 @@ def test_ctrl_c_ends_it_within_a_second_with_a_line_that_says_how_to_go_on(task_
         (line,) = errors.splitlines()
         assert line.startswith("stopped; finished runs are kept. To go on, give the same command: squentropy compare")
         assert line.endswith(f"--out '{out}' --workers 2")
-        assert not any(map(alive, processes))
+        wait_until(lambda processes=processes: not any(map(alive, processes)), seconds=10)
         assert list(Store(out).read())  # all whole
         # A second where each process has a core; in proportion more where many share one.
         limit = max(1.0, os.getloadavg()[0] / available_cores())

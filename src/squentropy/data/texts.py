@@ -57,7 +57,7 @@ class TextSet:
     Example:
         >>> train = Texts(("good", "bad", "fine"), None, np.array([1, 0, 1]))
         >>> texts = TextSet("reviews", train, train, ("negative", "positive"))
-        >>> texts.limited(train=2, test=3).train.target.shape
+        >>> texts.limited(train=3, test=2).test.target.shape
         (2,)
     """
 

@@ -28,7 +28,7 @@ def efficientnet_b0(num_classes: int, **settings: Any) -> nn.Module:
 
     Example:
         >>> import torch
-        >>> model = efficientnet_b0(10, width_coefficient=0.25, hidden_dim=64)
+        >>> model = efficientnet_b0(10, width_coefficient=0.25, hidden_dim=320)
         >>> model(torch.zeros(2, 3, 64, 64)).logits.shape
         torch.Size([2, 10])
     """

@@ -94,8 +94,8 @@ class Characters:
         >>> data.steps(recipe)
         3
         >>> next(iter(data.test_batches(recipe))).following
-        tensor([[   1,    2,    0],
-                [   1,    2,    0]])
+        tensor([[1, 2, 0],
+                [1, 2, 0]])
     """
 
     name: str

@@ -55,6 +55,7 @@ def is_among_top5(logits: Tensor, target: Tensor) -> Tensor:
     """Whether the class is among the five with the highest logits, (N,).
 
     Example:
+        >>> import torch
         >>> is_among_top5(torch.arange(7.0).expand(2, 7), torch.tensor([2, 1]))
         tensor([ True, False])
     """
