@@ -62,7 +62,7 @@ def _assert_right(choice, logits, target, weight, ignore_index, label_smoothing,
         return
     assert_close(loss.detach(), true_losses, ROUNDING[losses.dtype], loss.dtype, 1.0)
     (gradient,) = torch.autograd.grad(loss, leaf, upstream.to(loss.dtype).expand_as(loss))
-    summands = float(upstream.abs()) / divisor
+    summands = float(upstream.abs() / divisor)
     assert_close(gradient, upstream * true_gradient, ROUNDING[losses.dtype], loss.dtype, summands)
 
 

@@ -1,5 +1,7 @@
 """The Triton kernels on a GPU, called as the CPU kernel is."""
 
+import math
+
 from torch import Tensor
 
 from squentropy.losses.arguments import class_dim, is_probabilities
@@ -27,6 +29,10 @@ def cuda_kernel(
     Nothing here waits for the device: a scale and a divisor stay on it. What the softmax of an earlier call has found
     is not used, as reading the logits takes longer than computing it.
     """
+    if logits.numel() == 0:
+        if value is not None:
+            value.fill_(math.nan if reduction == "mean" else 0.0)
+        return
     divisor: float | Tensor = 1.0
     if reduction == "mean":
         if is_probabilities(logits, target):
