@@ -41,7 +41,7 @@ class Case:
         baseline: The contestant that ratios are given to.
         targets: What must be reached.
 
-    Example:
+    Examples:
         >>> case = Case("sums/1000", lambda device: {"sum": torch.ones(1000, device=device).sum}, baseline="sum")
         >>> case.group, case.steps(torch.device("cpu"))["sum"]()
         ('sums', tensor(1000.))

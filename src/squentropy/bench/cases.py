@@ -34,7 +34,7 @@ MEAN_TARGETS = {"losses": Target(OURS, 0.2, OFFICIAL)}
 def select(names: Iterable[str]) -> list[Case]:
     """The cases of groups and names, in the order of the table; "all" is each of them.
 
-    Example:
+    Examples:
         >>> [case.name for case in select(["losses/128x100", "losses/128x10"])]
         ['losses/128x10', 'losses/128x100']
     """

@@ -20,7 +20,7 @@ COPY = "copy logits to gradient"
 def official_formula(logits: Tensor, target: Tensor) -> Tensor:
     """Squentropy as the paper's code computes it: all squares minus the true ones, over C - 1 and the batch.
 
-    Example:
+    Examples:
         >>> official_formula(torch.tensor([[2.0, 1.0, -1.0]]), torch.tensor([0]))
         tensor(1.3490)
     """
@@ -43,7 +43,7 @@ def _compiler() -> Callable[[Tensor, Tensor], Tensor]:
 def naive_formula(logits: Tensor, target: Tensor) -> Tensor:
     """Squentropy as one writes it first: the wrong logits by a scatter, their squares, two means.
 
-    Example:
+    Examples:
         >>> naive_formula(torch.tensor([[2.0, 1.0, -1.0]]), torch.tensor([0]))
         tensor(1.3490)
     """
@@ -54,7 +54,7 @@ def naive_formula(logits: Tensor, target: Tensor) -> Tensor:
 def formula(logits: Tensor, target: Tensor) -> Tensor:
     """Squentropy as it is computed where no kernel can be had.
 
-    Example:
+    Examples:
         >>> formula(torch.tensor([[2.0, 1.0, -1.0]]), torch.tensor([0]))
         tensor(1.3490)
     """

@@ -29,7 +29,7 @@ def seconds_by_round(
     Returns:
         The seconds of one call, for each contestant and round; and why other contestants could not take part.
 
-    Example:
+    Examples:
         >>> times, missing = seconds_by_round({"sleep": lambda: None}, 0.0, 3, torch.device("cpu"))
         >>> len(times["sleep"]), missing
         (3, {})

@@ -22,7 +22,7 @@ class Spread:
     def of(cls, values: list[float]) -> "Spread":
         """The median and the quartiles of at least two values.
 
-        Example:
+        Examples:
             >>> Spread.of([4.0, 1.0, 2.0, 3.0, 10.0])
             Spread(median=3.0, low=2.0, high=4.0)
         """
@@ -41,7 +41,7 @@ class Outcome:
         extra_bytes: The extra memory at the peak of a step.
         missing: Why other contestants could not take part.
 
-    Example:
+    Examples:
         >>> seconds = {"ours": [1.0, 2.0, 2.0], "theirs": [2.0, 8.0, 4.0]}
         >>> outcome = Outcome("sums/10", "theirs", seconds, {"ours": 2**20, "theirs": 2**22}, {})
         >>> outcome.time("ours").median, outcome.time_ratio("ours", "theirs").median
@@ -103,7 +103,7 @@ class Verdict:
 def geometric_mean(outcomes: Iterable[Outcome], target: Target) -> float | None:
     """The mean over cases of what a target speaks of, each ratio counted alike in its direction.
 
-    Example:
+    Examples:
         >>> halves = Outcome("sums/1", "b", {"a": [1.0, 1.0], "b": [2.0, 2.0]}, {}, {})
         >>> eighths = Outcome("sums/2", "b", {"a": [1.0, 1.0], "b": [8.0, 8.0]}, {}, {})
         >>> geometric_mean([halves, eighths], Target("a", 0.3, "b"))

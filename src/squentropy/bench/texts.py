@@ -6,7 +6,7 @@ from squentropy.bench.outcome import Verdict
 def seconds_text(seconds: float) -> str:
     """Seconds with three digits and the unit that suits them.
 
-    Example:
+    Examples:
         >>> seconds_text(0.0001234), seconds_text(0.05), seconds_text(7.0)
         ('123 µs', '50 ms', '7 s')
     """
@@ -19,7 +19,7 @@ def seconds_text(seconds: float) -> str:
 def bytes_text(count: float) -> str:
     """Bytes with three digits, in MiB or GiB.
 
-    Example:
+    Examples:
         >>> bytes_text(2**20), bytes_text(3 * 2**29), bytes_text(4096)
         ('1 MiB', '1.5 GiB', '0.00391 MiB')
     """

@@ -53,7 +53,7 @@ class CalibrationBins:
         confidence_sums: Sum of w times confidence.
         correct_sums: Sum of w times correctness.
 
-    Example:
+    Examples:
         >>> probs = torch.tensor([[0.9, 0.1], [0.2, 0.8], [0.35, 0.65], [0.0, 1.0]])
         >>> bins = CalibrationBins.from_probabilities(probs, torch.tensor([0, 1, 0, 1]), n_bins=4)
         >>> bins.count
@@ -102,7 +102,7 @@ class CalibrationBins:
         Returns:
             The bins; `top-label` ones (confidence = highest probability) unless `class_wise`.
 
-        Example:
+        Examples:
             >>> probs = torch.tensor([[0.9, 0.1], [0.2, 0.8]])
             >>> CalibrationBins.from_probabilities(probs, torch.tensor([0, 0]), n_bins=2).count
             array([0, 2])
@@ -140,7 +140,7 @@ class CalibrationBins:
         Returns:
             The bins.
 
-        Example:
+        Examples:
             >>> logits = torch.tensor([[2.0, -1.0], [0.0, 0.0]])
             >>> CalibrationBins.from_logits(logits, torch.tensor([0, 1]), n_bins=2).count
             array([1, 1])
@@ -174,7 +174,7 @@ class CalibrationBins:
         Returns:
             The bins.
 
-        Example:
+        Examples:
             >>> probability, label = torch.tensor([0.0, 0.5, 1.0]), torch.tensor([0, 1, 1])
             >>> CalibrationBins.from_confidences(probability, label, n_bins=2).accuracy
             array([0.5, 1. ])
@@ -197,7 +197,7 @@ class CalibrationBins:
         Returns:
             The bins.
 
-        Example:
+        Examples:
             >>> batches = [(torch.randn(8, 3), torch.randint(3, (8,))) for _ in range(5)]
             >>> bins = CalibrationBins.empty(n_bins=15)
             >>> for logits, target in batches:
@@ -278,7 +278,7 @@ class CalibrationBins:
     def to_tensor(self) -> Tensor:
         """The exact sums as int64 (5, cells, 6): what to send, as the sum of such tensors is that of the bins.
 
-        Example:
+        Examples:
             >>> bins = CalibrationBins.from_confidences(torch.tensor([0.25, 0.75]), torch.tensor([0, 1]), n_bins=2)
             >>> bins.with_tensor(bins.to_tensor() + bins.to_tensor()) == bins + bins
             True
@@ -292,7 +292,7 @@ class CalibrationBins:
     def for_class(self, index: int) -> CalibrationBins:
         """The bins of one class out of class-wise ones.
 
-        Example:
+        Examples:
             >>> probs = torch.tensor([[0.9, 0.1], [0.2, 0.8]])
             >>> bins = CalibrationBins.from_probabilities(probs, torch.tensor([0, 1]), n_bins=2, class_wise=True)
             >>> bins.for_class(1).accuracy

@@ -27,7 +27,7 @@ def debiased_ece(bins: Binned) -> float:
     Returns:
         The error; 0 where the estimate is below.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from squentropy.calibration import CalibrationBins, ece
         >>> confidence = torch.rand(1000)
@@ -53,7 +53,7 @@ def debiased_rmsce(bins: Binned) -> float:
     Returns:
         The error.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from squentropy.calibration import CalibrationBins
         >>> confidence, correct = torch.full((4,), 0.75), torch.tensor([1, 1, 1, 0])

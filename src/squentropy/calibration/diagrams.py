@@ -41,7 +41,7 @@ def reliability_diagram(bins: CalibrationBins, ax: "Axes | None" = None, *, inte
     Returns:
         The axes.
 
-    Example:
+    Examples:
         >>> import torch
         >>> logits, target = torch.randn(1000, 3), torch.arange(1000) % 3
         >>> ax = reliability_diagram(CalibrationBins.from_logits(logits, target))
@@ -88,7 +88,7 @@ def confidence_histogram(bins: CalibrationBins, ax: "Axes | None" = None) -> "Ax
     Returns:
         The axes.
 
-    Example:
+    Examples:
         >>> import torch
         >>> ax = confidence_histogram(CalibrationBins.from_logits(torch.randn(9, 3), torch.arange(9) % 3))
         >>> ax.get_ylabel()
@@ -123,7 +123,7 @@ def reliability_diagrams(models: Mapping[str, CalibrationBins], *, interval: flo
     Returns:
         The figure.
 
-    Example:
+    Examples:
         >>> import torch
         >>> logits, target = torch.randn(1000, 3), torch.arange(1000) % 3
         >>> models = {f"T = {t}": CalibrationBins.from_logits(logits / t, target) for t in (0.5, 1, 2)}
@@ -165,7 +165,7 @@ def class_diagrams(
     Returns:
         The figure.
 
-    Example:
+    Examples:
         >>> import torch
         >>> logits, target = torch.randn(1000, 3), torch.arange(1000) % 3
         >>> figure = class_diagrams(CalibrationBins.from_logits(logits, target, class_wise=True), ["cat", "dog", "owl"])
@@ -197,7 +197,7 @@ def wilson_interval(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Returns the ends of Wilson's score interval for shares (n,) out of counts (n,).
 
-    Example:
+    Examples:
         >>> low, high = wilson_interval(np.array([0.5]), np.array([10.0]), coverage=0.95)
         >>> low.round(4), high.round(4)
         (array([0.2366]), array([0.7634]))

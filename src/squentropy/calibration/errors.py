@@ -55,7 +55,7 @@ def ece(bins: Binned) -> float:
     Returns:
         The error, in 0..1.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from squentropy.calibration import CalibrationBins
         >>> confidence, correct = torch.tensor([0.9, 0.9, 0.6, 0.6]), torch.tensor([1, 1, 0, 1])
@@ -77,7 +77,7 @@ def mce(bins: Binned) -> float:
     Returns:
         The error, in 0..1.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from squentropy.calibration import CalibrationBins
         >>> confidence, correct = torch.tensor([0.95, 0.95, 0.55, 0.75]), torch.tensor([1, 1, 0, 1])
@@ -97,7 +97,7 @@ def rmsce(bins: Binned) -> float:
     Returns:
         The error, in 0..1; at least the ECE and at most the MCE of the same bins.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from squentropy.calibration import CalibrationBins
         >>> confidence, correct = torch.tensor([0.9, 0.9, 0.6, 0.6]), torch.tensor([1, 1, 0, 1])
@@ -117,7 +117,7 @@ def overconfidence(bins: Binned) -> float:
     Returns:
         The error, in 0..1; together with `underconfidence` it is the ECE.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from squentropy.calibration import CalibrationBins
         >>> confidence, correct = torch.tensor([0.9, 0.9, 0.6, 0.6]), torch.tensor([1, 1, 0, 1])
@@ -137,7 +137,7 @@ def underconfidence(bins: Binned) -> float:
     Returns:
         The error, in 0..1; together with `overconfidence` it is the ECE.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from squentropy.calibration import CalibrationBins
         >>> confidence, correct = torch.tensor([0.9, 0.9, 0.6, 0.6]), torch.tensor([1, 1, 0, 1])
@@ -159,7 +159,7 @@ def classwise_ece(bins: Binned) -> float:
     Returns:
         The error, in 0..1.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from squentropy.calibration import CalibrationBins
         >>> probs, target = torch.tensor([[0.75, 0.25], [0.75, 0.25]]), torch.tensor([0, 0])

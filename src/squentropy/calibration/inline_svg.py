@@ -56,7 +56,7 @@ def inline_svg(figure: "Figure", label: str) -> str:
         figure: A figure drawn in `page_style`.
         label: What it shows, for those who do not see it.
 
-    Example:
+    Examples:
         >>> import matplotlib.pyplot as plt
         >>> with page_style():
         ...     svg = inline_svg(plt.figure(), "nothing")

@@ -69,7 +69,7 @@ def interval(
     Returns:
         The interval.
 
-    Example:
+    Examples:
         >>> from squentropy.calibration import ece
         >>> confidence = torch.rand(2000, generator=torch.Generator().manual_seed(0))
         >>> found = interval(ece, CalibrationBins.from_confidences(confidence, confidence > 0.5))
@@ -117,7 +117,7 @@ def difference(
     Returns:
         The interval; one without 0 tells the models apart.
 
-    Example:
+    Examples:
         >>> from squentropy.calibration import ece
         >>> target = torch.arange(1000) % 2
         >>> flat, sharp = (Predictions.from_logits(torch.eye(2)[target] * scale, target) for scale in (1, 3))

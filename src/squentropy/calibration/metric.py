@@ -25,7 +25,7 @@ class CalibrationMetric(Metric):
         ignore_index: Target of samples to leave out.
         **options: Options of `torchmetrics.Metric`.
 
-    Example:
+    Examples:
         >>> metric = CalibrationMetric(n_bins=15, logits=True)
         >>> for _ in range(3):
         ...     metric.update(torch.tensor([[0.0, 0.0]]), torch.tensor([0]))

@@ -72,7 +72,7 @@ def read_batches(path: Path, columns: Columns) -> Iterator[Batch]:
     Raises:
         ValueError: If the file cannot be read, in one sentence with its name and the cause.
 
-    Example:
+    Examples:
         >>> _ = np.savez("two.npz", logits=np.float32([[2, 0], [0, 1]]), target=[0, 1])
         >>> [batch.target for batch in read_batches(Path("two.npz"), Columns("logits"))]
         [tensor([0, 1])]

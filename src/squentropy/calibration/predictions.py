@@ -35,7 +35,7 @@ class Predictions:
         rank: How many classes the model puts before the target (N,), the first of equals first; None for soft targets.
         dtype: Type in which the probabilities came, or in which the softmax was computed: bins compare in it.
 
-    Example:
+    Examples:
         >>> predictions = Predictions.from_logits(torch.tensor([[2.0, 0.0], [0.0, 0.0]]), torch.tensor([0, 1]))
         >>> predictions.confidence.round(4), predictions.correct
         (array([0.8808, 0.5   ]), array([1., 0.]))
@@ -66,7 +66,7 @@ class Predictions:
         Returns:
             The predictions.
 
-        Example:
+        Examples:
             >>> Predictions.from_logits(torch.tensor([[0.0, 0.0]]), torch.tensor([1])).probs
             array([[0.5, 0.5]], dtype=float32)
         """
@@ -87,7 +87,7 @@ class Predictions:
         Returns:
             The predictions.
 
-        Example:
+        Examples:
             >>> Predictions.from_probabilities(torch.tensor([[0.75, 0.25]]), torch.tensor([1])).rank
             array([1])
         """
@@ -129,7 +129,7 @@ class Predictions:
     ) -> CalibrationBins:
         """The bins that `CalibrationBins` makes of the same input; see there for the arguments.
 
-        Example:
+        Examples:
             >>> predictions = Predictions.from_probabilities(torch.tensor([[0.75, 0.25]]), torch.tensor([1]))
             >>> predictions.bins(n_bins=2).gap
             array([ nan, 0.75])

@@ -17,7 +17,7 @@ Values = NDArray[np.float64]
 def accuracy(predictions: Predictions) -> float:
     """The share of samples whose most probable class is the target.
 
-    Example:
+    Examples:
         >>> probs = torch.tensor([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8], [0.3, 0.7]])
         >>> accuracy(Predictions.from_probabilities(probs, torch.tensor([0, 1, 1, 1])))
         0.75
@@ -35,7 +35,7 @@ def top_k_accuracy(predictions: Predictions, k: int = 5) -> float:
     Returns:
         The share; for k = 1 it is the accuracy.
 
-    Example:
+    Examples:
         >>> probs = torch.tensor([[0.5, 0.3, 0.2], [0.5, 0.3, 0.2]])
         >>> top_k_accuracy(Predictions.from_probabilities(probs, torch.tensor([1, 2])), k=2)
         0.5
@@ -54,7 +54,7 @@ def nll(predictions: Predictions) -> float:
     For soft targets $-\sum_j q_j \log p_j$. Infinite if a target has probability 0; logits give the likelihood
     without the rounding that makes it so.
 
-    Example:
+    Examples:
         >>> probs = torch.tensor([[0.5, 0.5], [0.25, 0.75]])
         >>> round(nll(Predictions.from_probabilities(probs, torch.tensor([0, 0]))), 4)
         1.0397
@@ -68,7 +68,7 @@ def brier(predictions: Predictions) -> float:
     For two classes it is twice the mean squared error of the probability of one. A soft target counts as what it
     stands for, the expectation over labels drawn from it: $\sum_j p_j^2 - 2 p_j q_j + q_j$.
 
-    Example:
+    Examples:
         >>> probs = torch.tensor([[0.5, 0.5], [0.0, 1.0]])
         >>> brier(Predictions.from_probabilities(probs, torch.tensor([0, 1])))
         0.25
@@ -113,7 +113,7 @@ def brier_decomposition(predictions: Predictions, n_bins: int = 10) -> BrierDeco
     Returns:
         The parts.
 
-    Example:
+    Examples:
         >>> probs = torch.tensor([[0.8, 0.2], [0.8, 0.2], [0.4, 0.6], [0.4, 0.6]])
         >>> parts = brier_decomposition(Predictions.from_probabilities(probs, torch.tensor([0, 1, 1, 1])))
         >>> round(parts.reliability, 4), round(parts.resolution, 4), round(parts.uncertainty, 4)

@@ -22,7 +22,7 @@ def auroc(predictions: Predictions) -> float:
     Returns:
         The area: 1 if every right prediction is more confident than every wrong one, 0.5 for no relation.
 
-    Example:
+    Examples:
         >>> probs = torch.tensor([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.6, 0.4]])
         >>> auroc(Predictions.from_probabilities(probs, torch.tensor([0, 0, 1, 0])))
         0.6666666666666666
@@ -48,7 +48,7 @@ def aurc(predictions: Predictions) -> float:
     Returns:
         The area, in 0..1; smaller is better.
 
-    Example:
+    Examples:
         >>> probs = torch.tensor([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.6, 0.4]])
         >>> round(aurc(Predictions.from_probabilities(probs, torch.tensor([0, 0, 1, 0]))), 4)  # (1/3 + 1/4) / 4
         0.1458

@@ -25,7 +25,7 @@ def ks_error(bins: Binned) -> float:
     Returns:
         The error, in 0..1, at most the ECE of the same bins.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from squentropy.calibration import CalibrationBins
         >>> confidence, correct = torch.tensor([0.25, 0.5, 0.75]), torch.tensor([0, 0, 1])
@@ -53,7 +53,7 @@ def smooth_ece(bins: Binned) -> float:
     Returns:
         The error, in 0..1.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from squentropy.calibration import CalibrationBins
         >>> confidence, correct = torch.full((100,), 0.9), torch.arange(100) < 70

@@ -24,7 +24,7 @@ class Archive:
     Raises:
         DataError: The file is no archive, is damaged, or has a member that is refused.
 
-    Example:
+    Examples:
         >>> import tempfile
         >>> path = Path(tempfile.mkdtemp()) / "a.zip"
         >>> with zipfile.ZipFile(path, "w") as writer:

@@ -50,7 +50,7 @@ class PadCropFlip:
     Attributes:
         padding: Width of the border.
 
-    Example:
+    Examples:
         >>> from squentropy.data.images import ImageArray
         >>> images = ImageArray(torch.arange(9, dtype=torch.uint8).reshape(1, 1, 3, 3), torch.tensor([0]))
         >>> framing = PadCropFlip(padding=1)
@@ -150,7 +150,7 @@ class CenterCrop:
 class Normalisation:
     """Mean and standard deviation of each channel, of values from 0 to 1.
 
-    Example:
+    Examples:
         >>> Normalisation((0.5,), (0.5,))(torch.tensor([[[[0, 255]]]], dtype=torch.uint8))
         tensor([[[[-1.,  1.]]]])
     """

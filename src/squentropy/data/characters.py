@@ -30,7 +30,7 @@ class Corpus:
         symbols: The bytes that occur, in ascending order.
         codes: The text (N,), each byte as its place in `symbols`.
 
-    Example:
+    Examples:
         >>> corpus = Corpus.from_bytes("abc", b"abacab")
         >>> corpus.symbols, corpus.codes.tolist()
         (b'abc', [0, 1, 0, 2, 0, 1])

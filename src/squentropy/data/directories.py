@@ -11,7 +11,7 @@ from squentropy.data.errors import MissingDataError
 def cache_dir() -> Path:
     """The directory that downloads go to: `SQUENTROPY_CACHE`, or the platform's own place for caches.
 
-    Example:
+    Examples:
         >>> import os
         >>> os.environ["SQUENTROPY_CACHE"] = "/tmp/cache"
         >>> str(cache_dir())

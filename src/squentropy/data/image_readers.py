@@ -23,7 +23,7 @@ _IDX_BYTES = 8  # the idx code of unsigned bytes
 def read_idx(content: bytes, origin: str) -> NDArray[np.uint8]:
     """Reads an array of bytes in MNIST's format idx, compressed by gzip or not.
 
-    Example:
+    Examples:
         >>> read_idx(bytes([0, 0, 8, 2, 0, 0, 0, 1, 0, 0, 0, 3, 7, 8, 9]), "example")
         array([[7, 8, 9]], dtype=uint8)
     """

@@ -124,7 +124,7 @@ def load_images(name: str, data_dir: Path | None = None, *, whole: bool = True) 
 def are_images_at_hand(name: str, data_dir: Path | None = None) -> bool:
     """Whether there is a copy of a data set of images, right or wrong.
 
-    Example:
+    Examples:
         >>> import tempfile
         >>> are_images_at_hand("imagenet", Path(tempfile.mkdtemp()))
         False

@@ -65,7 +65,7 @@ class ImageArray:
         pixels: Bytes (N, C, H, W).
         target: Classes (N,).
 
-    Example:
+    Examples:
         >>> images = ImageArray(torch.zeros(3, 1, 28, 28, dtype=torch.uint8), torch.tensor([0, 1, 0]))
         >>> images.read(torch.tensor([2, 0])).shape
         torch.Size([2, 1, 28, 28])
@@ -218,7 +218,7 @@ class ImageSet:
 def first_of_each_class(target: Tensor, count: int) -> Tensor:
     """Returns the rows of the first `count` images of each class, in their order.
 
-    Example:
+    Examples:
         >>> first_of_each_class(torch.tensor([1, 0, 1, 1, 0, 2]), 2)
         tensor([0, 1, 2, 4, 5])
     """
@@ -237,7 +237,7 @@ def reduced(images: Images, per_class: int | None = None, pool: int = 1) -> Imag
         per_class: How many of each class; all if None.
         pool: Side of the squares that are averaged.
 
-    Example:
+    Examples:
         >>> images = ImageArray(torch.full((4, 1, 4, 4), 7, dtype=torch.uint8), torch.tensor([0, 0, 0, 1]))
         >>> reduced(images, per_class=2, pool=2).pixels.shape
         torch.Size([3, 1, 2, 2])

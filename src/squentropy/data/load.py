@@ -38,7 +38,7 @@ def load_tabular(name: str, data_dir: Path | None = None) -> TabularSet:
         WrongHashError: The copy is not what the manifest describes.
         DataError: The name is not of a tabular data set, or the copy cannot be read.
 
-    Example:
+    Examples:
         >>> table = load_tabular("sklearn/iris")
         >>> table.X.shape, table.num_classes
         ((150, 4), 3)

@@ -67,7 +67,7 @@ class DataSet:
 def select(names: list[str]) -> list[DataSet]:
     """The data sets with these names; a collection stands for all its sets, no name for everything.
 
-    Example:
+    Examples:
         >>> [data_set.name for data_set in select(["mnist", "uci121/iris"])]
         ['mnist', 'uci121/iris']
         >>> len(select(["uci121"]))

@@ -45,7 +45,7 @@ class TabularSet:
         DataError: Shapes do not fit, a value is not finite, a class or a row number is out of range, or there
             are fewer than two rows or two classes.
 
-    Example:
+    Examples:
         >>> table = TabularSet("two rows", np.zeros((2, 3), np.float32), np.array([0, 1]), num_classes=2)
         >>> table.X.shape, len(table.sha256)
         ((2, 3), 64)

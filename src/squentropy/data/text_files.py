@@ -120,7 +120,7 @@ def texts_of(
         classes: Names of the classes; a label is a name or a number.
         skips_empty: Whether rows with an empty text are left out, instead of being an error.
 
-    Example:
+    Examples:
         >>> rows = [{"sentence": "fine", "label": "1"}, {"sentence": "poor", "label": "0"}]
         >>> found = texts_of(rows, "a.tsv", texts=[["sentence"]], label=["label"], classes=("bad", "good"))
         >>> found.first, found.target

@@ -135,7 +135,7 @@ def load_texts(name: str, data_dir: Path | None = None, *, whole: bool = True) -
         MissingDataError: No copy is at hand, or only a cut where the whole is asked for.
         DataError: The copy cannot be read.
 
-    Example:
+    Examples:
         >>> load_texts("glue/CoLA")
         Traceback (most recent call last):
         squentropy.data.errors.DataError: 'glue/CoLA' is no data set of texts: choose among glue/MRPC, glue/SST-2, ...

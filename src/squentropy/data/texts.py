@@ -54,7 +54,7 @@ class TextSet:
         test: Texts to test on.
         classes: Names of the classes.
 
-    Example:
+    Examples:
         >>> train = Texts(("good", "bad", "fine"), None, np.array([1, 0, 1]))
         >>> texts = TextSet("reviews", train, train, ("negative", "positive"))
         >>> texts.limited(train=3, test=2).test.target.shape
@@ -102,7 +102,7 @@ def _draw(texts: Texts, rows: int | None) -> Texts:
 def indexed(classes: tuple[str, ...]) -> Callable[[str], int]:
     """Returns the function from a label as written to its class: the name or the number of the class.
 
-    Example:
+    Examples:
         >>> class_of = indexed(("entailment", "not_entailment"))
         >>> class_of("not_entailment"), class_of("0")
         (1, 0)

@@ -34,7 +34,7 @@ class Verdict:
 def is_at_hand(data_set: DataSet, data_dir: Path | None = None) -> bool:
     """Whether there is a copy of a data set, right or wrong.
 
-    Example:
+    Examples:
         >>> from squentropy.data import MANIFEST
         >>> is_at_hand(MANIFEST["sklearn/iris"])
         True
@@ -55,7 +55,7 @@ def is_at_hand(data_set: DataSet, data_dir: Path | None = None) -> bool:
 def verify(data_set: DataSet, data_dir: Path | None = None) -> Verdict:
     """Check a data set: the values of a tabular one, the files of any other.
 
-    Example:
+    Examples:
         >>> from squentropy.data import MANIFEST
         >>> verify(MANIFEST["sklearn/iris"]).status
         'right'

@@ -17,7 +17,7 @@ def check_square_weight(square_weight: float) -> None:
 def probabilities(logits: Any) -> Array:
     """Return the softmax of logits (..., C).
 
-    Example:
+    Examples:
         >>> probabilities([[0.0, 0.0], [1e4, 0.0]])
         array([[0.5, 0.5],
                [1. , 0. ]])
@@ -31,7 +31,7 @@ def probabilities(logits: Any) -> Array:
 def losses(logits: Any, target: Any, square_weight: float = 1.0) -> Array:
     """Return the squentropy (N,) of logits (N, C) for class indices (N,).
 
-    Example:
+    Examples:
         >>> losses([[2.0, 1.0, -1.0]], [0]).round(4)
         array([1.349])
     """
@@ -58,7 +58,7 @@ def gradient_and_hessian(logits: Any, target: Any, square_weight: float = 1.0) -
         target: Class indices (N,).
         square_weight: The factor :math:`\alpha` of the square term.
 
-    Example:
+    Examples:
         >>> gradient, hessian = gradient_and_hessian([[0.0, 1.0]], [0])
         >>> gradient.round(3), hessian.round(3)
         (array([[-0.731,  2.731]]), array([[0.197, 2.197]]))
@@ -81,7 +81,7 @@ def starting_scores(class_totals: Any, square_weight: float = 1.0) -> Array:
         class_totals: Sum of the weights of each class's rows (C,), of two classes at least.
         square_weight: The factor of the square term; with 0 the scores are the centred logarithms of the shares.
 
-    Example:
+    Examples:
         >>> starting_scores([50, 50, 50])
         array([0., 0., 0.])
         >>> scores = starting_scores([90, 10])
@@ -118,7 +118,7 @@ def starting_scores(class_totals: Any, square_weight: float = 1.0) -> Array:
 def class_totals(target: NDArray[np.int64], weight: Any, num_classes: int) -> Array:
     """Return the sum of the weights (N,), or of ones, over each class's rows.
 
-    Example:
+    Examples:
         >>> class_totals(np.array([0, 1, 1]), [1.0, 2.0, 0.5], 2)
         array([1. , 2.5])
     """
@@ -129,7 +129,7 @@ def class_totals(target: NDArray[np.int64], weight: Any, num_classes: int) -> Ar
 def numbered_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return the labels (C,), sorted, and their indices (N,) for y.
 
-    Example:
+    Examples:
         >>> numbered_labels(["no", "yes", "no"])
         (array(['no', 'yes'], dtype='<U3'), array([0, 1, 0]))
     """
@@ -146,7 +146,7 @@ def numbered_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
 def numbers_of(y: Any, labels: NDArray[Any]) -> NDArray[np.int64]:
     """Return the indices (N,) of labels that have been numbered.
 
-    Example:
+    Examples:
         >>> numbers_of(["yes", "no"], np.array(["no", "yes"]))
         array([1, 0])
     """
@@ -166,7 +166,7 @@ def weights_of(sample_weight: Any, class_weight: Any, target: NDArray[np.int64],
         target: Class indices (N,).
         labels: The labels (C,).
 
-    Example:
+    Examples:
         >>> weights_of(None, {"b": 2.0}, np.array([0, 1, 1]), np.array(["a", "b"]))
         array([1., 2., 2.])
     """

@@ -31,7 +31,7 @@ class SquentropyCatBoostClassifier(CatBoostClassifier):  # type: ignore[misc]
         class_weight: Weights `{label: weight}`, or "balanced" for the inverse of the classes' frequency.
         parameters: Those of `catboost.CatBoostClassifier`, but for its loss function and its settings of classes.
 
-    Example:
+    Examples:
         >>> from sklearn.datasets import load_iris
         >>> X, y = load_iris(return_X_y=True)
         >>> classifier = SquentropyCatBoostClassifier(iterations=5, verbose=0, allow_writing_files=False).fit(X, y)

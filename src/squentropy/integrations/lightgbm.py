@@ -23,7 +23,7 @@ class SquentropyLGBMClassifier(LGBMClassifier):  # type: ignore[misc]
         square_weight: The factor of the square term, 1 in the paper; 0 gives cross entropy.
         parameters: Those of `lightgbm.LGBMClassifier`, but for `objective`.
 
-    Example:
+    Examples:
         >>> from sklearn.datasets import load_iris
         >>> X, y = load_iris(return_X_y=True)
         >>> classifier = SquentropyLGBMClassifier(n_estimators=5, verbose=-1).fit(X, y)

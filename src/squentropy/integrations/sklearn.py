@@ -86,7 +86,7 @@ class SquentropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         loss_curve_: Mean loss of the training batches in each epoch.
         validation_loss_curve_: Mean loss of the validation rows after each epoch, with early stopping.
 
-    Example:
+    Examples:
         >>> from sklearn.datasets import load_iris
         >>> X, y = load_iris(return_X_y=True)
         >>> classifier = SquentropyClassifier(hidden_layer_sizes=(16,), random_state=0).fit(X, y)

@@ -26,7 +26,7 @@ class SquentropyXGBClassifier(XGBClassifier):  # type: ignore[misc]
         class_weight: Weights `{label: weight}`, or "balanced" for the inverse of the classes' frequency.
         parameters: Those of `xgboost.XGBClassifier`, but for `objective` and `base_score`.
 
-    Example:
+    Examples:
         >>> from sklearn.datasets import load_iris
         >>> X, y = load_iris(return_X_y=True)
         >>> classifier = SquentropyXGBClassifier(n_estimators=5).fit(X, y)

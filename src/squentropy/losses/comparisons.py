@@ -29,7 +29,7 @@ def label_smoothing(
     Returns:
         As :func:`torch.nn.functional.cross_entropy`.
 
-    Example:
+    Examples:
         >>> label_smoothing(torch.tensor([[2.0, 0.0]]), torch.tensor([0]))
         tensor(0.2269)
     """
@@ -69,7 +69,7 @@ def focal(
     Returns:
         As :func:`squentropy`.
 
-    Example:
+    Examples:
         >>> focal(torch.tensor([[2.0, 0.0]]), torch.tensor([0]), gamma=2.0)
         tensor(0.0018)
     """
@@ -112,7 +112,7 @@ def logit_penalty(
     Returns:
         As :func:`squentropy`.
 
-    Example:
+    Examples:
         >>> logit_penalty(torch.tensor([[2.0, 0.0]]), torch.tensor([0]), beta=0.25)
         tensor(1.1269)
     """

@@ -25,7 +25,7 @@ def kernels() -> dict[str, str]:
         For ``"cpu"`` the instruction set that the C++ kernel runs with, ``"avx512"``, ``"avx2"`` or ``"baseline"``;
         for ``"cuda"`` ``"triton"``. Where there is no kernel, ``"formula: "`` and the reason.
 
-    Example:
+    Examples:
         >>> sorted(kernels())
         ['cpu', 'cuda']
     """
@@ -48,7 +48,7 @@ def use(path: str) -> Iterator[None]:
         path: ``"formula"``; ``"baseline"``, ``"avx2"`` or ``"avx512"`` of the CPU kernel, as far as the processor goes;
             or ``"triton"``, with tensors on the CPU in Triton's interpreter.
 
-    Example:
+    Examples:
         >>> with use("formula"):
         ...     kernels()["cpu"]
         'formula: asked for'
@@ -115,7 +115,7 @@ def loss_and_gradient(
     Returns:
         The losses, shaped as class indices are, in the dtype of the computation; the gradient, in that of the logits.
 
-    Example:
+    Examples:
         >>> rescaled_square_of_two = Terms(cross_entropy=0.0, wrong_square=0.5, true_square=0.5, M=1.0)
         >>> logits, target = torch.tensor([[3.0, 1.0]]), torch.tensor([0])
         >>> loss_and_gradient(logits, target, None, -100, 0.0, rescaled_square_of_two)

@@ -29,7 +29,7 @@ def losses_of_samples(
         label_smoothing: as there.
         terms: the factors of the loss's parts.
 
-    Example:
+    Examples:
         >>> squentropy_of_three = Terms(cross_entropy=1.0, wrong_square=0.5, true_square=0.0, M=0.0)
         >>> losses_of_samples(torch.tensor([[2.0, 1.0, -1.0]]), torch.tensor([0]), None, -100, 0.0, squentropy_of_three)
         tensor([1.3490])

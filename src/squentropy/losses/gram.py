@@ -36,7 +36,7 @@ def linear_wrong_squares(
     Returns:
         ``(N,)`` in the dtype of ``features``, float32 for halves.
 
-    Example:
+    Examples:
         >>> features, linear_weight = torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 0.0], [0.0, 1.0], [3.0, 0.0]])
         >>> linear_wrong_squares(features, linear_weight, torch.tensor([0]))  # the logits are 1, 2 and 3
         tensor([6.5000])

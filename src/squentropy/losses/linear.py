@@ -54,7 +54,7 @@ def linear_squentropy(
         A scalar, or with ``reduction="none"`` a tensor of the shape of class indices. Halves add up the gradient of
         the weight in float32.
 
-    Example:
+    Examples:
         >>> features, linear_weight = torch.tensor([[1.0, 0.0], [0.0, 2.0]]), torch.eye(3, 2)
         >>> linear_squentropy(features, linear_weight, torch.tensor([0, 0]))
         tensor(2.3955)
@@ -101,7 +101,7 @@ class LinearSquentropyLoss(nn.Module):
         device: of the layer.
         dtype: of the layer.
 
-    Example:
+    Examples:
         >>> head = LinearSquentropyLoss(16, 1000)
         >>> head(torch.randn(8, 16), torch.arange(8)).backward()
         >>> head.linear.weight.grad.shape

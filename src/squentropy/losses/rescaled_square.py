@@ -43,7 +43,7 @@ def rescaled_square(
     Returns:
         A scalar, or with ``reduction="none"`` a tensor of the shape that class indices have.
 
-    Example:
+    Examples:
         >>> import torch
         >>> logits = torch.tensor([[2.0, 1.0, -1.0], [0.0, 3.0, 0.5]])
         >>> rescaled_square(logits, torch.tensor([0, 1]), M=5.0, reduction="none")
@@ -63,7 +63,7 @@ class RescaledSquareLoss(nn.CrossEntropyLoss):
     It is a subclass of cross entropy, as :class:`SquentropyLoss` is, because the paper, too, applies a softmax to
     its logits. See :func:`rescaled_square` for the formula, shapes and options.
 
-    Example:
+    Examples:
         >>> RescaledSquareLoss(t=15.0, M=30.0)
         RescaledSquareLoss(t=15.0, M=30.0)
     """

@@ -45,7 +45,7 @@ def sharded_squentropy(
         A scalar, or with ``reduction="none"`` a tensor ``(N,)``; the same in every process. It can be differentiated
         once.
 
-    Example:
+    Examples:
         >>> sharded_squentropy(logits_of_my_classes, target)  # doctest: +SKIP
         tensor(2.4079, grad_fn=<DivBackward0>)
     """

@@ -50,7 +50,7 @@ def squentropy(
         A scalar, or with ``reduction="none"`` a tensor of the shape that class indices have. NaN logits give NaN;
         finite logits never do, though the value may overflow to infinity.
 
-    Example:
+    Examples:
         >>> import torch
         >>> logits = torch.tensor([[2.0, 1.0, -1.0], [0.0, 3.0, 0.5]])
         >>> squentropy(logits, torch.tensor([0, 1]))
@@ -70,7 +70,7 @@ class SquentropyLoss(nn.CrossEntropyLoss):
     It is a subclass, so that whatever asks "is this cross entropy?" in order to apply a softmax to the logits
     of a prediction gets the right answer. See :func:`squentropy` for the formula, shapes and options.
 
-    Example:
+    Examples:
         >>> import torch
         >>> criterion = SquentropyLoss(label_smoothing=0.1)
         >>> criterion

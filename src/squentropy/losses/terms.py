@@ -25,7 +25,7 @@ class Terms(NamedTuple):
 def squentropy_terms(num_classes: int, square_weight: float = 1.0) -> Terms:
     """What squentropy is made of.
 
-    Example:
+    Examples:
         >>> squentropy_terms(5)
         Terms(cross_entropy=1.0, wrong_square=0.25, true_square=0.0, M=0.0)
     """
@@ -35,7 +35,7 @@ def squentropy_terms(num_classes: int, square_weight: float = 1.0) -> Terms:
 def rescaled_square_terms(num_classes: int, t: float = 1.0, M: float = 1.0) -> Terms:
     """What the rescaled square loss is made of.
 
-    Example:
+    Examples:
         >>> rescaled_square_terms(4, t=2.0, M=5.0)
         Terms(cross_entropy=0.0, wrong_square=0.25, true_square=0.5, M=5.0)
     """

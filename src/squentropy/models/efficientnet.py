@@ -26,7 +26,7 @@ def efficientnet_b0(num_classes: int, **settings: Any) -> nn.Module:
         num_classes: Number of logits C.
         settings: What differs from B0 in `transformers.EfficientNetConfig`.
 
-    Example:
+    Examples:
         >>> import torch
         >>> model = efficientnet_b0(10, width_coefficient=0.25, hidden_dim=320)
         >>> model(torch.zeros(2, 3, 64, 64)).logits.shape

@@ -24,7 +24,7 @@ class ESIM(nn.Module):
         dropout: Share of the activations that is dropped.
         vectors: Vectors of the words (num_words, width); learned from the beginning if None.
 
-    Example:
+    Examples:
         >>> model = ESIM(10, 2, width=4, hidden=3)
         >>> model(torch.tensor([[2, 3, 4], [5, 0, 0]]), torch.tensor([[6, 7], [8, 9]])).shape
         torch.Size([2, 2])

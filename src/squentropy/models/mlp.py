@@ -17,7 +17,7 @@ def mlp(num_features: int, hidden: Sequence[int], num_classes: int, *, batch_nor
         num_classes: Number of logits C; the network returns (N, C).
         batch_norm: Whether each linear layer, the first one too, is preceded by batch normalisation.
 
-    Example:
+    Examples:
         >>> import torch
         >>> model = mlp(20, (64, 128, 64), 5)
         >>> model(torch.zeros(8, 20)).shape

@@ -33,7 +33,7 @@ class PairwiseWordInteraction(nn.Module):
             all that is left.
         vectors: Vectors of the words (num_words, width); learned from the beginning if None.
 
-    Example:
+    Examples:
         >>> model = PairwiseWordInteraction(10, 2, width=4, hidden=3, size=8, channels=(6, 5))
         >>> model(torch.tensor([[2, 3, 4], [5, 0, 0]]), torch.tensor([[6, 7], [8, 9]])).shape
         torch.Size([2, 2])
@@ -88,7 +88,7 @@ def similarities(first: Tensor, second: Tensor) -> Tensor:
     Both directions, the forward one, the backward one and their sum are compared by cosine, negative Euclidean distance
     and scalar product, in this order.
 
-    Example:
+    Examples:
         >>> similarities(torch.tensor([[[3.0, 4.0]]]), torch.tensor([[[3.0, 4.0]]]))[0, :3, 0, 0].tolist()
         [1.0, -0.0, 25.0]
     """
@@ -118,7 +118,7 @@ def in_focus(cosine: Tensor, closeness: Tensor, here: Tensor) -> Tensor:
         closeness: Another one.
         here: Where there are words.
 
-    Example:
+    Examples:
         >>> measure = torch.tensor([[[0.9, 0.8], [0.7, 0.1]]])
         >>> in_focus(measure, measure, torch.ones(1, 2, 2, dtype=torch.bool))
         tensor([[[1.0000, 0.1000],

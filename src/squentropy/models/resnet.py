@@ -44,7 +44,7 @@ class ResNet18(nn.Module):
             convolution of stride 1.
         width: Channels of the first stage.
 
-    Example:
+    Examples:
         >>> import torch
         >>> model = ResNet18(10, stem="cifar")
         >>> sum(parameter.numel() for parameter in model.parameters())

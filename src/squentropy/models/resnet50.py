@@ -12,7 +12,7 @@ def resnet50(num_classes: int, **settings: Any) -> nn.Module:
         num_classes: Number of logits C.
         settings: What differs from ResNet-50 in `transformers.ResNetConfig`.
 
-    Example:
+    Examples:
         >>> import torch
         >>> model = resnet50(10, embedding_size=4, hidden_sizes=[8, 8, 8, 8], depths=[1, 1, 1, 1])
         >>> model(torch.zeros(2, 3, 64, 64)).logits.shape

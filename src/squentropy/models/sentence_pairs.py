@@ -13,7 +13,7 @@ PADDING, UNKNOWN = 0, 1
 def embedding(num_words: int, width: int, vectors: Tensor | None) -> nn.Embedding:
     """Makes an embedding of words, learned or from given vectors (num_words, width).
 
-    Example:
+    Examples:
         >>> embedding(3, 2, torch.ones(3, 2))(torch.tensor([PADDING, 2])).tolist()
         [[0.0, 0.0], [1.0, 1.0]]
     """

@@ -69,7 +69,7 @@ class TemporalConvNet(nn.Module):
         kernel_size: Steps that a convolution sees.
         dropout: Share of activations set to 0.
 
-    Example:
+    Examples:
         >>> import torch
         >>> model = TemporalConvNet(10)
         >>> model(torch.zeros(2, 1, 784)).shape, model.receptive_field

@@ -33,7 +33,7 @@ class TransformerXL(nn.Module):
             wherever in its segment it stands ("same length"); in training, to all that are there.
         clamp: Greatest distance in evaluation that is told from greater ones; None tells all.
 
-    Example:
+    Examples:
         >>> model = TransformerXL(27, layers=2, width=16, heads=2, head_width=8, inner=32, memory=4, eval_memory=6)
         >>> logits, memory = model(torch.zeros(3, 5, dtype=torch.int64), None)
         >>> logits.shape, [tuple(each.shape) for each in memory]
@@ -110,7 +110,7 @@ class TransformerXL(nn.Module):
 def sinusoids(distance: Tensor, width: int) -> Tensor:
     """Encodes distances (K) as sines and then cosines (K, width) of wavelengths from 2 pi to 20,000 pi.
 
-    Example:
+    Examples:
         >>> sinusoids(torch.tensor([0]), 4)
         tensor([[0., 0., 1., 1.]])
     """
@@ -170,7 +170,7 @@ def shifted(scores: Tensor) -> Tensor:
     Before, column c stands for the distance K - 1 - c; after, for the position c of the context, whose last T positions
     are the rows' own. What comes in at the right belongs to positions that a row must not see.
 
-    Example:
+    Examples:
         >>> shifted(torch.tensor([[3.0, 2.0, 1.0, 0.0], [3.0, 2.0, 1.0, 0.0]]))[0]
         tensor([2., 1., 0., 0.])
     """

@@ -16,7 +16,7 @@ class VGG11(nn.Module):
         hidden: Width of the two linear layers before the last.
         dropout: Share of activations after each of them set to 0.
 
-    Example:
+    Examples:
         >>> import torch
         >>> model = VGG11(10, width=4, hidden=16)
         >>> model(torch.zeros(2, 3, 32, 32)).shape

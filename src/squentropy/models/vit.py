@@ -24,7 +24,7 @@ def vit(num_classes: int, *, checkpoint: Path | None = None, **settings: Any) ->
             ImageNet-21k, to start from; its last layer is drawn anew. New weights if None.
         settings: What differs from ViT-B/16 in `transformers.ViTConfig`; not for a checkpoint.
 
-    Example:
+    Examples:
         >>> import torch
         >>> model = vit(10, image_size=32, patch_size=8, hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
         ...             intermediate_size=32)

@@ -60,7 +60,7 @@ class WideResNet(nn.Module):
         dropout: Share of activations inside a block set to 0.
         base: Channels of the first convolution; stages have 1, 2 and 4 times `base * widen`.
 
-    Example:
+    Examples:
         >>> import torch
         >>> model = WideResNet(100, depth=10, widen=1)
         >>> model(torch.zeros(2, 3, 32, 32)).shape

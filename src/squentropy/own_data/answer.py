@@ -27,7 +27,7 @@ class Verdict(StrEnum):
 def judge(accuracy: Difference, ece: Difference) -> Verdict:
     """Decides from the differences of accuracy and ECE, each counted only if its interval leaves out zero.
 
-    Example:
+    Examples:
         >>> sure = Difference(Interval(0.01, 0.005, 0.015), 0.001)
         >>> unsure = Difference(Interval(0.01, -0.005, 0.025), 0.2)
         >>> print(judge(accuracy=sure, ece=unsure), "-", judge(accuracy=unsure, ece=sure))
@@ -173,7 +173,7 @@ def _percent(value: float) -> str:
 def _points(interval: Interval, decimals: int, of: str = "") -> str:
     """A difference of shares in points, with its interval.
 
-    Example:
+    Examples:
         >>> _points(Interval(0.004, 0.001, 0.007), 1, " of accuracy")
         '+0.4 points of accuracy (95 % interval 0.1 to 0.7)'
     """

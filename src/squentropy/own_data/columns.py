@@ -36,7 +36,7 @@ class Column:
         markers: Texts in lower case that stand for a missing value.
         date_format: How dates are written, for `pandas.to_datetime`; empty if the column holds them as such.
 
-    Example:
+    Examples:
         >>> import pandas as pd
         >>> Column("age", "number", markers=("?",)).values(pd.Series(["41", "?"])).tolist()
         [41.0, nan]
@@ -94,7 +94,7 @@ def find_columns(
     Raises:
         ValueError: If a column holds free text, or numbers mixed with many texts; the message says what to do.
 
-    Example:
+    Examples:
         >>> import pandas as pd
         >>> frame = pd.DataFrame({"size": ["1", "2.5"] * 9, "colour": ["red", "blue"] * 9, "all": ["x"] * 18})
         >>> found = find_columns(frame)
@@ -283,7 +283,7 @@ def _nothing_frequent(present: pd.Series[Any]) -> _Look | None:
 def as_text(series: pd.Series[Any]) -> pd.Series[Any]:
     """Returns values as text without blanks around them, so that 1, 1.0 and "1" are the same category.
 
-    Example:
+    Examples:
         >>> import pandas as pd
         >>> as_text(pd.Series([1.0, None, 2.5])).tolist()
         ['1', nan, '2.5']

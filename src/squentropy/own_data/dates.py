@@ -25,7 +25,7 @@ _LOOKED_AT = 200
 def find_format(texts: pd.Series[Any]) -> str | None:
     """Returns how dates are written, or None if these are no dates.
 
-    Example:
+    Examples:
         >>> import pandas as pd
         >>> find_format(pd.Series(["24.12.2025", "1.1.2026"])), find_format(pd.Series(["red", "blue"]))
         ('%d.%m.%Y', None)

@@ -60,7 +60,7 @@ def compare(
     Returns:
         The answer; `models` and `differences` are its numbers, and `report(path)` writes a page.
 
-    Example:
+    Examples:
         >>> from sklearn.datasets import load_iris
         >>> X, y = load_iris(return_X_y=True, as_frame=True)
         >>> result = compare(X, y, losses=["squentropy", "cross_entropy"], seeds=2, epochs=5)

@@ -73,7 +73,7 @@ def over_splits(differences: Sequence[float], test_share: float) -> Difference:
         differences: For each seed, first loss minus second.
         test_share: Rows tested for each row trained on.
 
-    Example:
+    Examples:
         >>> over_splits([1.0, 2.0, 3.0], test_share=0.0).interval  # the usual paired t-test
         Interval(estimate=2.0, low=-0.484..., high=4.484...)
         >>> over_splits([1.0, 2.0, 3.0], test_share=0.25).interval
@@ -118,7 +118,7 @@ def row_variances(first: Sequence[Rows], second: Sequence[Rows]) -> dict[str, fl
         first: For each seed the rows under one loss.
         second: The same under the other.
 
-    Example:
+    Examples:
         >>> right, wrong = (Rows(np.full(4, each), np.full(4, 0.9), np.zeros(4)) for each in (1.0, 0.0))
         >>> row_variances([right], [wrong])["accuracy"]  # the difference is the same for each row
         0.0
@@ -160,7 +160,7 @@ def _gaps(rows: Rows) -> NDArray[np.float64]:
 def holm(p_values: Mapping[str, float | None]) -> dict[str, float | None]:
     """Corrects p-values by name for their number (Holm).
 
-    Example:
+    Examples:
         >>> holm({"a": 0.01, "b": None, "c": 0.04})
         {'a': 0.02, 'b': None, 'c': 0.04}
     """

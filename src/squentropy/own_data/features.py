@@ -68,7 +68,7 @@ def _frequent(values: pd.Series[Any]) -> list[str]:
 class Scale:
     """A shift and a factor for numbers.
 
-    Example:
+    Examples:
         >>> scale = Scale.fitted(np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
         >>> scale.apply(np.array([3.0, np.nan, 1e9])).tolist()
         [0.0, 0.0, 3.0]
@@ -175,7 +175,7 @@ def _days(values: pd.Series[Any]) -> NDArray[np.float64]:
 class Preprocessing:
     """All columns' encoders.
 
-    Example:
+    Examples:
         >>> import pandas as pd
         >>> columns = [Column("size", "number"), Column("colour", "category")]
         >>> table = pd.DataFrame({"size": [1.0, 2.0, 3.0, 4.0, 5.0] * 2, "colour": ["red"] * 9 + ["blue"]})

@@ -20,7 +20,7 @@ def frame_of(data: Any, target: Any) -> tuple[pd.DataFrame, str]:
         data: A data frame of pandas or polars, or an array (N, d).
         target: Labels (N,), or the name of a column of the frame.
 
-    Example:
+    Examples:
         >>> frame, column = frame_of(np.zeros((2, 2)), ["a", "b"])
         >>> list(frame.columns), column
         (['feature 0', 'feature 1', 'target'], 'target')

@@ -43,7 +43,7 @@ class RawTable:
 def is_table(path: Path) -> bool:
     """Whether a file's name says that it holds a table.
 
-    Example:
+    Examples:
         >>> is_table(Path("data.csv.gz")), is_table(Path("my_task.py"))
         (True, False)
     """
@@ -62,7 +62,7 @@ def read_table(path: Path, *, delimiter: str | None = None, sample: int | None =
     Raises:
         ValueError: If there is nothing in it, if it is larger than memory, or if the delimiter is another one.
 
-    Example:
+    Examples:
         >>> import tempfile
         >>> path = Path(tempfile.mkdtemp()) / "data.csv"
         >>> _ = path.write_text("length;kind\\n1,5;a\\n2,5;b\\n")

@@ -26,7 +26,7 @@ def make_recipe(rows: int, epochs: int | None = None, hidden: Sequence[int] = HI
         epochs: Passes over them; chosen by their number if None.
         hidden: Widths of the hidden layers.
 
-    Example:
+    Examples:
         >>> make_recipe(rows=500).epochs, make_recipe(rows=100_000).batch_size
         (400, 256)
     """

@@ -108,7 +108,7 @@ def make_data(
         validation: The same, to fit temperatures on; a tenth of `train` if None.
         num_classes: Number of classes; found from the targets of all tensors if None.
 
-    Example:
+    Examples:
         >>> pair = torch.randn(40, 3), torch.arange(40) % 4
         >>> data = make_data("points", pair, pair, None, None)
         >>> data.train_rows, data.num_classes, len(data.validation.target)

@@ -36,7 +36,7 @@ class Splitter:
         codes: Classes of the rows (N,).
         by: Groups as numbers, or times (N,); None if stratified.
 
-    Example:
+    Examples:
         >>> parts = Splitter("stratified", np.array([0] * 10 + [1] * 5)).parts(seed=0)
         >>> [len(part) for part in parts]
         [9, 3, 3]

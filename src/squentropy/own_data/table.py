@@ -103,7 +103,7 @@ def make_table(
     Raises:
         ValueError: If that is impossible; the message says what to do.
 
-    Example:
+    Examples:
         >>> import pandas as pd
         >>> frame = pd.DataFrame({"size": range(0, 100, 2), "kind": ["a", "b"] * 25})
         >>> make_table(frame, "kind", "small").data(seed=0).train.inputs.shape

@@ -29,7 +29,7 @@ class Target:
         codes: For each row the index of its class (N,), -1 where the row is to be left out.
         notices: Sentences on rows that are left out.
 
-    Example:
+    Examples:
         >>> import pandas as pd
         >>> target = find_target(pd.Series(["10", "9", "9", "10", None], name="kind"))
         >>> target.classes, target.codes.tolist(), target.notices

@@ -93,7 +93,7 @@ def _gradient_boosting(state: int, num_classes: int) -> Any:
 def boosting_rounds(num_classes: int) -> int:
     """Returns how many rounds are boosted: scikit-learn's 100, but as each grows a tree for each class, 2,000 trees.
 
-    Example:
+    Examples:
         >>> boosting_rounds(3), boosting_rounds(100)
         (100, 20)
     """

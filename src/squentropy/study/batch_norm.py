@@ -73,7 +73,7 @@ def _channels(values: Tensor, like: Tensor) -> Tensor:
 def share_batch_norm(module: nn.Module) -> nn.Module:
     """Makes all batch normalisation in a module see the rows of all processes; names of weights stay as they are.
 
-    Example:
+    Examples:
         >>> module = share_batch_norm(nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8)))
         >>> type(module[1]).__name__, list(module[1].state_dict())[:2]
         ('SharedBatchNorm', ['weight', 'bias'])

@@ -14,7 +14,7 @@ class Settings(Mapping[str, object]):
 
     Lists become tuples and mappings become Settings. What JSON cannot say is refused.
 
-    Example:
+    Examples:
         >>> Settings({"momentum": 0.9, "milestones": [30, 60]})
         Settings({'milestones': (30, 60), 'momentum': 0.9})
     """
@@ -51,7 +51,7 @@ def _frozen(name: str, value: object) -> object:
 def plain(value: object) -> Json:
     """Turns frozen values back into the lists and dictionaries that `json` writes.
 
-    Example:
+    Examples:
         >>> plain(Settings({"milestones": [30, 60]}))
         {'milestones': [30, 60]}
     """
@@ -70,7 +70,7 @@ def canonical_json(value: object) -> str:
     Keys are sorted, nothing is spaced, and 5.0 is written as 5, so that equal values have equal text. NaN and
     infinity are refused.
 
-    Example:
+    Examples:
         >>> canonical_json({"t": 1.0, "M": 5})
         '{"M":5,"t":1}'
     """
@@ -88,7 +88,7 @@ def _shortest(value: Json) -> Json:
 def digest(content: str | bytes) -> str:
     """Returns the SHA-256 of a text (as UTF-8) or of bytes, in hexadecimal.
 
-    Example:
+    Examples:
         >>> digest("")[:16]
         'e3b0c44298fc1c14'
     """
@@ -98,7 +98,7 @@ def digest(content: str | bytes) -> str:
 def derived_seed(seed: int, purpose: str) -> int:
     """Returns a seed for one purpose, so that initial weights and data order do not share a random stream.
 
-    Example:
+    Examples:
         >>> derived_seed(0, "order") != derived_seed(0, "weights")
         True
     """

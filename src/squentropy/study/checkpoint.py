@@ -25,7 +25,7 @@ class Checkpoint:
         path: The file.
         every: Seconds between two savings.
 
-    Example:
+    Examples:
         >>> import tempfile
         >>> checkpoint = Checkpoint(Path(tempfile.mkdtemp()) / "job.pt", every=0)
         >>> checkpoint.save({"epoch": 3})

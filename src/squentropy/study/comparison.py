@@ -50,7 +50,7 @@ def compare(
     Raises:
         ValueError: If `focus` is no label of these runs.
 
-    Example:
+    Examples:
         >>> from squentropy.study.results import collect
         >>> record = {
         ...     "run_id": "0", "status": "done", "metric": {"name": "accuracy", "higher_is_better": True},

@@ -33,7 +33,7 @@ class Devices:
         kind: "cpu" or "cuda".
         count: How many; each computes its share of every batch.
 
-    Example:
+    Examples:
         >>> Devices.parse("cuda:4"), str(Devices.parse("2"))
         (Devices(kind='cuda', count=4), 'cpu:2')
     """

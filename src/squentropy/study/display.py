@@ -65,7 +65,7 @@ class Display:
 def duration(seconds: float) -> str:
     """Says a time roughly.
 
-    Example:
+    Examples:
         >>> duration(42.3), duration(90), duration(7300)
         ('42 s', '1 min 30 s', '2 h 1 min')
     """

@@ -16,7 +16,7 @@ _PACKAGES = ("numpy", "scikit-learn", "lightning-fabric")
 def environment() -> dict[str, Json]:
     """Describes this process for a record. With all of this equal, a run gives the same numbers, bit for bit.
 
-    Example:
+    Examples:
         >>> environment()["torch"] == torch.__version__
         True
     """

@@ -25,7 +25,7 @@ class Evaluation:
         scores: Metrics that are means over rows, by name.
         keep: Whether to keep the logits, as long as they are no more than `MOST_KEPT`.
 
-    Example:
+    Examples:
         >>> evaluation = Evaluation()
         >>> evaluation.add(torch.tensor([[5.0, 0.0], [5.0, 0.0]]), torch.tensor([0, 1]))
         >>> evaluation.metrics()["accuracy"]
@@ -139,7 +139,7 @@ def scaled_metrics(held_out: Rows, test: Rows, measure_held_out: bool = False) -
         `temperature`, and `nll_scaled` and `ece_scaled` beside the `nll` and `ece` of the logits as they are. Of the
         held-out rows, if they are measured, `accuracy_held_out` and, after scaling, `nll_held_out`.
 
-    Example:
+    Examples:
         >>> held_out = Rows(torch.tensor([[2.0, 0.0], [2.0, 0.0], [2.0, 0.0], [0.0, 2.0]]), torch.tensor([0, 0, 1, 1]))
         >>> scaled = scaled_metrics(held_out, Rows(torch.tensor([[2.0, 0.0]]), torch.tensor([0])))
         >>> round(scaled["temperature"], 4), round(scaled["ece_scaled"], 4)  # three of four are right
@@ -180,7 +180,7 @@ def evaluate_stacked(logits: Tensor, target: Tensor, scores: Mapping[str, Score]
     Returns:
         The metrics of each model. The sums of the bins are in float64: ECE differs from the exact one by rounding.
 
-    Example:
+    Examples:
         >>> logits = torch.tensor([[[5.0, 0.0], [5.0, 0.0]]])
         >>> evaluate_stacked(logits, torch.tensor([[0, 1]]), {})[0]["accuracy"]
         0.5

@@ -29,7 +29,7 @@ def write_atomically(path: Path, content: bytes) -> None:
     Raises:
         StorageError: If that is impossible; what stood there before stays.
 
-    Example:
+    Examples:
         >>> import tempfile
         >>> folder = Path(tempfile.mkdtemp())
         >>> write_atomically(folder / "note", b"whole")

@@ -18,7 +18,7 @@ class Measure:
         rope: Largest difference, in printed units, that counts as none in the Bayesian signed-rank test; one point of
             accuracy is the choice of Benavoli et al. (2017).
 
-    Example:
+    Examples:
         >>> Measure("brier", "Brier score", higher_is_better=False, factor=1, decimals=3, rope=0.01).key
         'brier'
     """

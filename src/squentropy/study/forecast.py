@@ -15,7 +15,7 @@ class Forecast:
         jobs: All jobs that are to be done.
         workers: How many are done at a time.
 
-    Example:
+    Examples:
         >>> from squentropy.study.engines import Finished
         >>> jobs = [Job((), (), seconds) for seconds in (20.0, 10.0, 5.0)]
         >>> forecast = Forecast(jobs, workers=1)

@@ -19,7 +19,7 @@ def make_optimizer(recipe: Recipe, parameters: Iterable[Any], **options: Any) ->
         parameters: Parameters or parameter groups.
         options: Arguments that change the speed, not the result, such as `fused`.
 
-    Example:
+    Examples:
         >>> recipe = Recipe(epochs=1, batch_size=8, learning_rate=0.1, optimizer_options={"momentum": 0.9})
         >>> make_optimizer(recipe, [torch.zeros(2, requires_grad=True)]).defaults["momentum"]
         0.9
@@ -34,7 +34,7 @@ def make_optimizer(recipe: Recipe, parameters: Iterable[Any], **options: Any) ->
 def learning_rate(recipe: Recipe, step: int, steps_per_epoch: int) -> float:
     """Returns the learning rate of optimiser step `step`, counted from 0 over all epochs.
 
-    Example:
+    Examples:
         >>> recipe = Recipe(epochs=2, batch_size=8, learning_rate=0.1, schedule="cosine")
         >>> [round(learning_rate(recipe, step, steps_per_epoch=2), 3) for step in range(4)]
         [0.1, 0.085, 0.05, 0.015]

@@ -26,7 +26,7 @@ def plan(tasks: Iterable[Task], losses: Iterable[LossSpec | str], seeds: int | I
         seeds: The seeds, or how many, from 0.
         scale: "paper" or "small".
 
-    Example:
+    Examples:
         >>> from squentropy.study import Recipe
         >>> task = Task(name="none", load=None, build=None,
         ...             recipes={"small": Recipe(epochs=1, batch_size=8, learning_rate=0.1)})

@@ -37,7 +37,7 @@ class Recipe:
         loss_learning_rate: Learning rates for single losses, `{"squentropy": 0.02}`.
         options: What the task itself wants to know: width, sequence length, augmentation.
 
-    Example:
+    Examples:
         >>> recipe = Recipe(epochs=400, batch_size=64, learning_rate=0.01, optimizer="SGD",
         ...                 optimizer_options={"momentum": 0.9, "weight_decay": 5e-4})
         >>> recipe.optimizer_options["momentum"]
@@ -78,7 +78,7 @@ class Recipe:
     def for_loss(self, name: str) -> "Recipe":
         """Returns the recipe with the learning rate of one loss, without what concerns any single loss.
 
-        Example:
+        Examples:
             >>> recipe = Recipe(epochs=1, batch_size=1, learning_rate=0.1, loss_learning_rate={"squentropy": 0.02})
             >>> recipe.for_loss("squentropy").learning_rate
             0.02

@@ -80,7 +80,7 @@ def load_record(content: bytes, source: str) -> Record:
 def thinned(record: Record, points: int, digits: int = 4) -> Record:
     """Returns a record with shorter curves: so many points at most, evenly spaced, the last among them, and rounded.
 
-    Example:
+    Examples:
         >>> thinned({"curves": {"epoch": [1, 2, 3, 4], "ece": [0.5, 0.123456, 0.3, 0.2]}}, points=2)
         {'curves': {'epoch': [2, 4], 'ece': [0.1235, 0.2]}}
     """

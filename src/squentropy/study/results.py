@@ -84,7 +84,7 @@ def collect(records: Iterable[Record]) -> Results:
         ValueError: If there are no records, if a run occurs twice, or if runs that differ only in their recipe would be
             averaged.
 
-    Example:
+    Examples:
         >>> collect([])
         Traceback (most recent call last):
         ValueError: records is empty: run a study first, for example `squentropy reproduce`

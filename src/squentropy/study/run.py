@@ -22,7 +22,7 @@ class LossSpec:
         name: A key of `squentropy.LOSSES`.
         parameters: Keyword arguments of the loss.
 
-    Example:
+    Examples:
         >>> str(LossSpec("squentropy", {"square_weight": 0.1}))
         'squentropy:square_weight=0.1'
     """
@@ -39,7 +39,7 @@ class LossSpec:
     def parse(cls, text: str) -> "LossSpec":
         """Reads a loss as it is written on the command line, `name` or `name:parameter=value,parameter=value`.
 
-        Example:
+        Examples:
             >>> LossSpec.parse("rescaled_square:t=1,M=5").parameters
             Settings({'M': 5, 't': 1})
         """
@@ -84,7 +84,7 @@ class Run:
         seed: Seeds initial weights, data order and, where the task splits, the split.
         recipe: How it is trained, settled for this loss.
 
-    Example:
+    Examples:
         >>> recipe = Recipe(epochs=1, batch_size=8, learning_rate=0.1)
         >>> Run("spiral", "paper", LossSpec("squentropy"), 0, recipe).run_id
         '...'

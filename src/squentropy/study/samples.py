@@ -18,7 +18,7 @@ Batch: TypeAlias = Any  # whatever the task's `forward` takes: a pair of tensors
 class Shard:
     """Which part of each batch a process computes: the rows `index`, `index + count`, ...
 
-    Example:
+    Examples:
         >>> Shard(index=1, count=2).of(torch.arange(5))
         tensor([1, 3])
     """
@@ -104,7 +104,7 @@ class TensorData:
         augment: Changes a batch of training inputs, `augment(inputs, generator)`.
         validation: Inputs and classes held out from training, to fit a temperature on.
 
-    Example:
+    Examples:
         >>> inputs, target = torch.zeros(10, 2), torch.zeros(10, dtype=torch.int64)
         >>> data = TensorData("zeros", Rows(inputs[:8], target[:8]), Rows(inputs[8:], target[8:]), num_classes=2)
         >>> data.train_rows, data.steps(Recipe(epochs=1, batch_size=3, learning_rate=0.1))

@@ -25,7 +25,7 @@ class StackedNetwork:
         gradient: The gradient of `parameters`, which `backward` writes.
         layers: The layers (R, in + 1, out), first to last; they share the memory of `parameters`.
 
-    Example:
+    Examples:
         >>> model = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 2))
         >>> inputs = torch.randn(1, 5, 3)
         >>> logits = StackedNetwork([model]).forward(with_ones(inputs))
@@ -140,7 +140,7 @@ def linear_layers(model: nn.Module) -> list[nn.Linear]:
 def with_ones(inputs: Tensor) -> Tensor:
     """Appends to inputs (..., d) the column of ones that meets the biases.
 
-    Example:
+    Examples:
         >>> with_ones(torch.zeros(2, 1))
         tensor([[0., 1.],
                 [0., 1.]])

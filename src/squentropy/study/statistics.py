@@ -70,7 +70,7 @@ def win_tie_loss(first: ArrayLike, second: ArrayLike, decimals: int | None = Non
         decimals: two results are a tie when they agree after rounding to this many decimals; None compares
             them as they are.
 
-    Example:
+    Examples:
         >>> win_tie_loss([85.61, 70.0, 90.0], [85.58, 70.5, 89.0], decimals=1)
         WinTieLoss(wins=1, ties=1, losses=1)
     """
@@ -83,7 +83,7 @@ def win_tie_loss(first: ArrayLike, second: ArrayLike, decimals: int | None = Non
 def holm(p_values: list[float | None]) -> list[float | None]:
     """Correct p-values for their number by Holm's step-down method; a test that was not made stays None.
 
-    Example:
+    Examples:
         >>> holm([0.01, None, 0.04])
         [0.02, None, 0.04]
     """
@@ -99,7 +99,7 @@ def holm(p_values: list[float | None]) -> list[float | None]:
 def paired_t_test(differences: ArrayLike) -> float | None:
     """p-value of the paired t-test over seeds, or None when fewer than two pairs or no spread allow one.
 
-    Example:
+    Examples:
         >>> round(paired_t_test([1.0, 2.0, 3.0]), 4)
         0.0742
         >>> paired_t_test([1.0]) is None
@@ -118,7 +118,7 @@ def signed_rank_test(differences: ArrayLike) -> float | None:
 
     With fewer than six tasks no outcome reaches p < 0.05, so the answer is None.
 
-    Example:
+    Examples:
         >>> signed_rank_test([0.2, 0.5, 1.0, 0.3, 0.4, 0.1])
         0.03125
     """
@@ -148,7 +148,7 @@ def bayesian_signed_rank(
         draws: number of draws from the posterior.
         seed: of the draws.
 
-    Example:
+    Examples:
         >>> bayesian_signed_rank([3.0] * 20, rope=1.0).better
         1.0
     """
@@ -177,7 +177,7 @@ def bootstrap_mean(
         resamples: number of bootstrap samples.
         seed: of the resampling.
 
-    Example:
+    Examples:
         >>> bootstrap_mean([np.array([1.0, 1.0]), np.array([1.0])])
         Interval(estimate=1.0, low=1.0, high=1.0)
     """
@@ -209,7 +209,7 @@ def average_ranks(results: ArrayLike) -> Values:
     Args:
         results: shape (T, L), a row for each task, larger being better.
 
-    Example:
+    Examples:
         >>> average_ranks([[0.9, 0.8, 0.8], [0.7, 0.6, 0.5]])
         array([1.  , 2.25, 2.75])
     """
@@ -221,7 +221,7 @@ def average_ranks(results: ArrayLike) -> Values:
 def friedman_test(results: ArrayLike) -> float | None:
     """p-value of Friedman's test that all losses rank alike; None below three tasks or three losses.
 
-    Example:
+    Examples:
         >>> round(friedman_test([[3, 2, 1], [3, 2, 1], [3, 2, 1], [3, 1, 2]]), 4)
         0.0388
     """
@@ -241,7 +241,7 @@ def nemenyi_test(results: ArrayLike) -> Values:
     Args:
         results: shape (T, L), a row for each task, larger being better.
 
-    Example:
+    Examples:
         >>> nemenyi_test([[3, 2, 1], [3, 2, 1], [3, 2, 1], [3, 1, 2]]).round(3)
         array([[1.   , 0.181, 0.036],
                [0.181, 1.   , 0.759],
@@ -255,7 +255,7 @@ def nemenyi_test(results: ArrayLike) -> Values:
 def critical_difference(losses: int, tasks: int, alpha: float = 0.05) -> float:
     """Nemenyi's critical difference of average ranks, q sqrt(L (L + 1) / (6 T)) (Demšar 2006, equation 6).
 
-    Example:
+    Examples:
         >>> round(critical_difference(losses=3, tasks=121), 3)
         0.301
     """
@@ -276,7 +276,7 @@ def compare_spread(first: list[Values], second: list[Values], alpha: float = 0.0
         second: for each task the values of the other.
         alpha: level of the Brown-Forsythe tests.
 
-    Example:
+    Examples:
         >>> narrow, wide = np.array([1.0, 1.1, 1.2]), np.array([0.0, 1.0, 2.0])
         >>> compare_spread([narrow] * 8, [wide] * 8).smaller
         8

@@ -37,7 +37,7 @@ class Store:
     Args:
         path: The folder; made by the first that writes.
 
-    Example:
+    Examples:
         >>> import tempfile
         >>> list(Store(tempfile.mkdtemp()).read())
         []

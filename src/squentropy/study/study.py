@@ -57,7 +57,7 @@ class Study:
         data_dir: The user's data directory.
         devices: What each run is trained on.
 
-    Example:
+    Examples:
         >>> import tempfile
         >>> from squentropy.study import plan
         >>> study = Study(plan([], ["squentropy"], seeds=5, scale="small"), find=dict, store=Store(tempfile.mkdtemp()))

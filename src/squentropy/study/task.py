@@ -45,7 +45,7 @@ Measure: TypeAlias = Callable[[nn.Module, Data, Recipe], Mapping[str, float]]
 def classify(model: nn.Module, batch: Batch, carried: Any) -> Outputs:
     """The forward pass of plain classification: `model(inputs)` against the targets.
 
-    Example:
+    Examples:
         >>> import torch
         >>> batch = torch.ones(3, 2), torch.zeros(3, dtype=torch.int64)
         >>> classify(nn.Linear(2, 4), batch, None).logits.shape
@@ -85,7 +85,7 @@ class Task:
             once; where it returns None, because a record that it needs is not there yet, it is tried again later.
         seconds: Roughly how long one run takes at each scale, to start the longest first.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from squentropy.study import Rows, TensorData
         >>> def load(scale, data_dir):

@@ -28,7 +28,7 @@ def find_task(name: str) -> Task:
     Raises:
         ValueError: If there is none; the message says which names are like it.
 
-    Example:
+    Examples:
         >>> find_task("spiral").paper_row
         'Figure 3'
     """
@@ -45,7 +45,7 @@ def select_tasks(names: Iterable[str], max_rows: int | None = None) -> list[Task
         names: Tasks or groups.
         max_rows: Leaves out tasks on data sets with more rows; None leaves none out.
 
-    Example:
+    Examples:
         >>> [task.name for task in select_tasks(["wine", "iris", "wine"])]
         ['wine', 'iris']
         >>> [task.name for task in select_tasks([])]
@@ -73,7 +73,7 @@ def _rows(task: Task) -> int:
 def group_of(name: str) -> str | None:
     """Returns the group of a task, the part of its name before the slash, or None.
 
-    Example:
+    Examples:
         >>> group_of("tabular121/iris"), group_of("iris")
         ('tabular121', None)
     """

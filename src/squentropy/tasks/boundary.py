@@ -66,7 +66,7 @@ def find_boundary(logits: Callable[[Tensor], Tensor], half_width: float, n_grid:
         half_width: Half the side of the square.
         n_grid: Grid points in each direction.
 
-    Example:
+    Examples:
         >>> boundary = find_boundary(lambda points: points, half_width=1.0)  # equal logits where x = y
         >>> round(boundary.length, 6) == round(8**0.5, 6)
         True

@@ -31,7 +31,7 @@ class ImageData:
         test_framing: What of it is shown in the test.
         checkpoint: Weights that training starts from, for a task that fine-tunes.
 
-    Example:
+    Examples:
         >>> from squentropy.data.images import ImageArray
         >>> images = ImageArray(torch.zeros(8, 3, 32, 32, dtype=torch.uint8), torch.arange(8) % 2)
         >>> data = ImageData(ImageSet("cifar10", images, images, 2), Normalisation((0.5,) * 3, (0.5,) * 3))

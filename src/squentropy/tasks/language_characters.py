@@ -88,7 +88,7 @@ class Characters:
         train: The text to train on, as numbers of symbols.
         test: The text to test on.
 
-    Example:
+    Examples:
         >>> data = Characters("abc", "", 3, torch.arange(25) % 3, torch.arange(7) % 3)
         >>> recipe = replace(SMALL, batch_size=2, options={"length": 5, "test_length": 4, "test_streams": 2})
         >>> data.steps(recipe)
@@ -186,7 +186,7 @@ def predict(model: nn.Module, batch: Segment, carried: Any) -> Outputs:
 def bits(logits: Tensor, target: Tensor) -> Tensor:
     """Bits (N,) that the model takes to write each character.
 
-    Example:
+    Examples:
         >>> bits(torch.zeros(1, 4), torch.tensor([2]))
         tensor([2.])
     """

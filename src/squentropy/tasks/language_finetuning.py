@@ -155,7 +155,7 @@ def classification(
         paper_row: The published row.
         seconds: Roughly how long one run takes at each scale.
 
-    Example:
+    Examples:
         >>> from dataclasses import replace
         >>> recipe = replace(PAPER, options={"checkpoint": "/models/bert-large-cased", "max_length": 256})
         >>> classification("large-mrpc", "glue/MRPC", {"paper": recipe}).data_sets

@@ -89,7 +89,7 @@ class PairData(SequenceData):
 def words_of(sentence: str) -> list[str]:
     """Cuts a sentence into words and marks, in lower case.
 
-    Example:
+    Examples:
         >>> words_of("Who's there?")
         ['who', "'", 's', 'there', '?']
     """

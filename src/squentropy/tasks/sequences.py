@@ -31,7 +31,7 @@ class Sequences:
         columns: For each column the sequences (N) of all rows, such as the words of the first and second sentence.
         target: Classes (N,).
 
-    Example:
+    Examples:
         >>> rows = Sequences(([torch.tensor([5, 6]), torch.tensor([7])],), torch.tensor([0, 1]))
         >>> rows.batch(torch.tensor([1, 0])).columns[0]
         tensor([[7, 0],
@@ -102,7 +102,7 @@ def by_length(lengths: Tensor, batch_size: int, generator: torch.Generator) -> l
 
     The rows are shuffled and then sorted within pieces of 50 batches, so that batches differ from epoch to epoch.
 
-    Example:
+    Examples:
         >>> lengths = torch.tensor([3, 1, 9, 1, 3, 9])
         >>> batches = by_length(lengths, 2, torch.Generator().manual_seed(0))
         >>> sorted(lengths[rows].tolist() for rows in batches)

@@ -60,7 +60,7 @@ def draw_spiral(rows: int, seed: int, *, turns: float = TURNS, noise: float = NO
     Returns:
         Inputs (N, 2) and classes (N,).
 
-    Example:
+    Examples:
         >>> inputs, target = draw_spiral(6, seed=0, noise=0.0)
         >>> target
         tensor([0, 1, 0, 1, 0, 1])

@@ -88,7 +88,7 @@ def _entry(measurements: list[Measurement], measure: str, epoch: int, loss: str)
 def paired_difference(values: Values, baseline: Values) -> Interval:
     """Mean difference of paired values (S,) with the 95 % interval of Student's t.
 
-    Example:
+    Examples:
         >>> paired_difference(np.array([2.0, 3.0, 5.0]), np.array([1.0, 2.0, 3.0])).low.__round__(4)
         -0.1009
     """

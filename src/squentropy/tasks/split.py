@@ -21,7 +21,7 @@ def random_split(table: TabularSet, seed: int, test_fraction: float = 0.2) -> Te
         seed: Seed of the split, the same for each loss.
         test_fraction: Share of the rows to test on.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> table = TabularSet("eleven", np.zeros((11, 2), np.float32), np.arange(11) % 2, num_classes=2)
         >>> data = random_split(table, seed=0)
@@ -36,7 +36,7 @@ def random_split(table: TabularSet, seed: int, test_fraction: float = 0.2) -> Te
 def hold_out(data: TensorData, seed: int, fraction: float = 0.2) -> TensorData:
     """Sets a random part of the training rows aside as validation part, for what is fitted after training.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> table = TabularSet("eleven", np.zeros((11, 2), np.float32), np.arange(11) % 2, num_classes=2)
         >>> data = hold_out(random_split(table, seed=0), seed=0)
@@ -50,7 +50,7 @@ def hold_out(data: TensorData, seed: int, fraction: float = 0.2) -> TensorData:
 def publishers_fold(table: TabularSet, seed: int) -> TensorData:
     """Takes one of the splits that come with the table: seed s has number s modulo their number.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from squentropy.data import Split
         >>> folds = (Split(np.array([0, 1]), np.array([2])), Split(np.array([1, 2]), np.array([0])))
@@ -76,7 +76,7 @@ def _divide(rows: Rows, fraction: float, seed: int, purpose: str) -> tuple[Rows,
 def standardised(data: TensorData) -> TensorData:
     """Shifts and scales each feature by mean and standard deviation of the training part; a constant one becomes 0.
 
-    Example:
+    Examples:
         >>> train = Rows(torch.tensor([[1.0, 5.0], [3.0, 5.0]]), torch.tensor([0, 1]))
         >>> test = Rows(torch.tensor([[4.0, 6.0]]), torch.tensor([0]))
         >>> standardised(TensorData("two rows", train, test, num_classes=2)).test.inputs

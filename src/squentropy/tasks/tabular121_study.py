@@ -90,7 +90,7 @@ class Kind:
 def set_name(task: str) -> str:
     """The data set of a task.
 
-    Example:
+    Examples:
         >>> set_name("tabular121-plain/iris")
         'iris'
     """

@@ -20,7 +20,7 @@ class UserTasks:
     Attributes:
         path: The file. It is imported, so it can do whatever Python can.
 
-    Example:
+    Examples:
         >>> import tempfile
         >>> path = Path(tempfile.mkdtemp()) / "my_task.py"
         >>> path.write_text("TASKS = []") and UserTasks(path).all()

@@ -54,7 +54,7 @@ def classify_by_transformers(model: nn.Module, batch: Batch, carried: Any) -> Ou
 def is_among_top5(logits: Tensor, target: Tensor) -> Tensor:
     """Whether the class is among the five with the highest logits, (N,).
 
-    Example:
+    Examples:
         >>> import torch
         >>> is_among_top5(torch.arange(7.0).expand(2, 7), torch.tensor([2, 1]))
         tensor([ True, False])

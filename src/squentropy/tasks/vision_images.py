@@ -73,7 +73,7 @@ def _count(option: Any) -> int | None:
 def as_sequences(images: Any, *, permuted: bool) -> ImageArray:
     """Returns images whose pixels stand in one row, in their order or in a fixed random one.
 
-    Example:
+    Examples:
         >>> images = ImageArray(torch.zeros(2, 1, 28, 28, dtype=torch.uint8), torch.tensor([0, 1]))
         >>> as_sequences(images, permuted=True).pixels.shape
         torch.Size([2, 1, 1, 784])

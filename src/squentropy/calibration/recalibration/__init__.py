@@ -30,7 +30,7 @@ RECALIBRATORS: dict[str, type[Recalibrator]] = {
 def recalibrator_from_dict(state: dict[str, Any]) -> Recalibrator:
     """Returns the fitted recalibrator whose `to_dict` gave this state.
 
-    Example:
+    Examples:
         >>> import json, torch
         >>> logits, target = torch.randn(50, 3), torch.arange(50) % 3
         >>> fitted = TemperatureScaling().fit(logits, target)

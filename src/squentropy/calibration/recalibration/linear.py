@@ -52,7 +52,7 @@ class VectorScaling(LinearRecalibrator):
 
     There is no penalty, as in the paper.
 
-    Example:
+    Examples:
         >>> logits = torch.tensor([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
         >>> scaling = VectorScaling().fit(logits, torch.tensor([0, 0, 1, 1, 0]))
         >>> scaling.predict_proba(torch.tensor([[1.0, 0.0], [0.0, 1.0]]))  # 2/3 and 1/2 were of class 0
@@ -83,7 +83,7 @@ class MatrixScaling(LinearRecalibrator):
         off_diagonal: The λ of the paper.
         intercept: The μ of the paper.
 
-    Example:
+    Examples:
         >>> logits = torch.randn(500, 3)
         >>> scaling = MatrixScaling().fit(logits, (logits[:, [1, 0, 2]] * 2).argmax(1))  # two classes are interchanged
         >>> scaling.predict_proba(torch.tensor([[9.0, 0.0, 0.0]])).argmax()
@@ -121,7 +121,7 @@ class DirichletCalibration(MatrixScaling):
         off_diagonal: The λ of the paper.
         intercept: The μ of the paper.
 
-    Example:
+    Examples:
         >>> probs = torch.tensor([[0.9, 0.1], [0.9, 0.1], [0.9, 0.1], [0.2, 0.8], [0.2, 0.8]])
         >>> fitted = DirichletCalibration(0, 0).fit(probs.log(), torch.tensor([0, 0, 1, 1, 0]))
         >>> fitted.predict_proba(torch.tensor([[0.9, 0.1], [0.2, 0.8]]).log())

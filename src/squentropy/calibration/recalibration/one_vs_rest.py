@@ -50,7 +50,7 @@ class PlattScaling(OneVsRest):
     As in that paper and in scikit-learn, the targets of the fit are a little less than 1 and more than 0, which keeps
     slope and intercept finite where classes can be told apart without a mistake.
 
-    Example:
+    Examples:
         >>> logits = torch.tensor([[2.0, 0.0]] * 30 + [[0.0, 2.0]] * 30)
         >>> target = torch.tensor([0] * 20 + [1] * 10 + [1] * 20 + [0] * 10)  # 2 of 3 are right
         >>> PlattScaling().fit(logits, target).predict_proba(torch.tensor([[2.0, 0.0]])).round(decimals=2)
@@ -76,7 +76,7 @@ class BetaCalibration(OneVsRest):
     Where scores are squashed to the ends or to the middle a sigmoid of the odds has the wrong shape; a = b = 1, c = 0
     leaves everything as it is.
 
-    Example:
+    Examples:
         >>> logits = torch.tensor([[2.0, 0.0]] * 30 + [[0.0, 2.0]] * 30)
         >>> target = torch.tensor([0] * 20 + [1] * 10 + [1] * 20 + [0] * 10)  # 2 of 3 are right
         >>> BetaCalibration().fit(logits, target).predict_proba(torch.tensor([[2.0, 0.0]])).round(decimals=2)
@@ -102,7 +102,7 @@ class IsotonicCalibration(OneVsRest):
 
     It gives probabilities of exactly 0 and 1, so the negative log-likelihood of new samples may be infinite.
 
-    Example:
+    Examples:
         >>> probs = torch.tensor([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.4, 0.6], [0.2, 0.8]])
         >>> isotonic = IsotonicCalibration().fit(probs.log(), torch.tensor([0, 1, 0, 1, 1]))
         >>> isotonic.predict_proba(probs.log())
@@ -139,7 +139,7 @@ class HistogramBinning(OneVsRest):
         n_bins: Number of bins.
         binning: `"equal_mass"`, as in the paper, or `"equal_width"`.
 
-    Example:
+    Examples:
         >>> probs = torch.tensor([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.3, 0.7]])
         >>> binning = HistogramBinning(n_bins=2, binning="equal_width").fit(probs.log(), torch.tensor([0, 1, 0, 1]))
         >>> binning.predict_proba(torch.tensor([[0.6, 0.4]]).log())
@@ -176,7 +176,7 @@ class HistogramBinning(OneVsRest):
 def log_odds(logits: Tensor) -> Tensor:
     """Returns log(p / (1 - p)) (N, C) for p = softmax(logits), finite and exact where p rounds to 0 or 1.
 
-    Example:
+    Examples:
         >>> log_odds(torch.tensor([[100.0, 0.0, 0.0]]))  # 100 - log 2
         tensor([[  99.3069, -100.0000, -100.0000]])
     """

@@ -21,7 +21,7 @@ class TemperatureScaling(Recalibrator):
     Args:
         bounds: Lowest and highest T.
 
-    Example:
+    Examples:
         >>> logits = torch.tensor([[2.0, 0.0], [2.0, 0.0], [2.0, 0.0], [0.0, 2.0]])
         >>> scaling = TemperatureScaling().fit(logits, torch.tensor([0, 0, 1, 1]))
         >>> round(scaling.temperature, 4)  # three of four are right: 2 / T = log 3

@@ -135,7 +135,7 @@ def assess(
     Returns:
         The assessment.
 
-    Example:
+    Examples:
         >>> batches = [Batch(0, torch.tensor([[2.0, 0.0], [0.0, 1.0]]), torch.tensor([0, 1]), None)]
         >>> found = assess(batches, "logits")
         >>> found.n_samples, found.num_classes, round(found.nll, 4)

@@ -30,7 +30,7 @@ class BinRow:
 def bin_rows(bins: CalibrationBins, coverage: float = 0.95) -> Iterator[BinRow]:
     """Yields the rows of top-label bins, or of those of one class.
 
-    Example:
+    Examples:
         >>> import torch
         >>> bins = CalibrationBins.from_confidences(torch.tensor([0.6, 0.8]), torch.tensor([0, 1]), n_bins=2)
         >>> [row.samples for row in bin_rows(bins)]

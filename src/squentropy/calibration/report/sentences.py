@@ -14,7 +14,7 @@ _MOST_OF_IT = 0.8
 def number(value: float, in_percent: bool = True) -> str:
     """A value of a table.
 
-    Example:
+    Examples:
         >>> number(0.12345), number(0.12345, in_percent=False), number(float("inf"), False), number(-0.001)
         ('12.35%', '0.1235', '∞', '−0.10%')
         >>> number(float("nan"))
@@ -30,7 +30,7 @@ def number(value: float, in_percent: bool = True) -> str:
 def span(found: Interval, in_percent: bool = True) -> str:
     """The ends of an interval, or nothing if it has none.
 
-    Example:
+    Examples:
         >>> span(Interval(0.2, 0.1, 0.25))
         '10.00% to 25.00%'
     """

@@ -121,7 +121,7 @@ def try_recalibrators(
     Returns:
         The trial. What cannot be fitted is left out, with the reason.
 
-    Example:
+    Examples:
         >>> import torch
         >>> logits = torch.randn(2000, 3)
         >>> target = torch.multinomial(logits.softmax(1), 1)[:, 0]

@@ -25,7 +25,7 @@ class BatchLoss:
         params: Further arguments of the loss.
         num_classes: Number of classes C.
 
-    Example:
+    Examples:
         >>> loss = BatchLoss("squentropy", {"square_weight": 0.5}, num_classes=2)
         >>> loss.values(torch.tensor([[2.0, 1.0]]), torch.tensor([0]))
         tensor([0.8133])

@@ -17,7 +17,7 @@ def new_module(widths: Sequence[int], dtype: torch.dtype, generator: torch.Gener
         dtype: Of weights and biases.
         generator: What is drawn from; PyTorch's own is left alone.
 
-    Example:
+    Examples:
         >>> new_module((4, 8, 3), torch.float32, torch.Generator().manual_seed(0))
         Sequential(
           (0): Linear(in_features=4, out_features=8, bias=True)
@@ -47,7 +47,7 @@ class FlatNetwork:
         parameter: All weights and biases; its `grad` is what `backward` writes.
         multiplications: Multiplications in the forward pass of one row.
 
-    Example:
+    Examples:
         >>> module = new_module((4, 8, 3), torch.float32, torch.Generator().manual_seed(0))
         >>> inputs = torch.randn(5, 4)
         >>> torch.allclose(FlatNetwork(module, torch.device("cpu")).forward(inputs), module(inputs), atol=1e-6)

@@ -12,7 +12,7 @@ import torch
 def check_number(name: str, value: Any, low: float, *, above: bool = False, most: float = math.inf) -> None:
     """Raise unless a value is a finite number from `low`, or `above` it, to `most`.
 
-    Example:
+    Examples:
         >>> check_number("learning_rate", 0.0, 0.0, above=True)
         Traceback (most recent call last):
         ValueError: learning_rate is 0.0; use a number above 0.0
@@ -36,7 +36,7 @@ def check_whole(name: str, value: Any, low: int) -> None:
 def hidden_widths(sizes: Any) -> tuple[int, ...]:
     """Return the widths of the hidden layers from one width or several.
 
-    Example:
+    Examples:
         >>> hidden_widths(64), hidden_widths([64, 32]), hidden_widths(())
         ((64,), (64, 32), ())
     """
@@ -49,7 +49,7 @@ def hidden_widths(sizes: Any) -> tuple[int, ...]:
 def chosen_device(name: Any) -> torch.device:
     """Return the device for "cpu", "cuda", "cuda:1", or "auto": CUDA where there is one.
 
-    Example:
+    Examples:
         >>> chosen_device("cpu")
         device(type='cpu')
     """
@@ -71,7 +71,7 @@ def chosen_device(name: Any) -> torch.device:
 def seed_from(random_state: Any) -> int:
     """Return a seed from a whole number, a `numpy.random.RandomState`, or for None from the system.
 
-    Example:
+    Examples:
         >>> seed_from(7)
         7
     """

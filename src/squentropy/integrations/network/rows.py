@@ -19,7 +19,7 @@ class Rows:
     Raises:
         ValueError: If a number is too large for the dtype.
 
-    Example:
+    Examples:
         >>> rows = Rows(np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), torch.float32, torch.device("cpu"))
         >>> rows.take(torch.tensor([2, 0]))
         tensor([[5., 6.],

@@ -31,7 +31,7 @@ class State:
     def initial(cls, widths: Sequence[int], dtype: torch.dtype, seed: int) -> Self:
         """A network with random weights.
 
-        Example:
+        Examples:
             >>> State.initial((4, 3), torch.float32, seed=0).module[0].weight.shape
             torch.Size([3, 4])
         """

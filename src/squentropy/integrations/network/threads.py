@@ -23,7 +23,7 @@ def as_many_threads_as_pay(multiplications: int) -> Iterator[None]:
     Args:
         multiplications: Multiplications of one forward pass.
 
-    Example:
+    Examples:
         >>> with as_many_threads_as_pay(1000):
         ...     torch.get_num_threads()
         1

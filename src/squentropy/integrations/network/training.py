@@ -70,7 +70,7 @@ def make_optimizer(
 ) -> torch.optim.Optimizer:
     """Build an optimiser of torch.optim for one flat tensor, fused where it can be.
 
-    Example:
+    Examples:
         >>> make_optimizer("SGD", torch.zeros(64), 0.1, 0.0, {"momentum": 0.9}).defaults["momentum"]
         0.9
     """

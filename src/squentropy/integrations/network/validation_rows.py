@@ -16,7 +16,7 @@ def validation_rows(classes: NDArray[np.int64], fraction: float, generator: torc
     Returns:
         Whether a row is chosen (N,).
 
-    Example:
+    Examples:
         >>> chosen = validation_rows(np.repeat([0, 1, 2], [40, 20, 1]), 0.1, torch.Generator().manual_seed(0))
         >>> np.bincount(np.repeat([0, 1, 2], [40, 20, 1])[chosen])
         array([4, 2])

@@ -39,7 +39,7 @@ class LocationAttention(nn.Module):
         reach: Frames that it sees on either side.
         coverage: Whether it sees the sum of all earlier weights, instead of the last ones.
 
-    Example:
+    Examples:
         >>> attention = LocationAttention(6, 5, size=4, channels=2, reach=3)
         >>> memory = attention.remember(torch.randn(2, 7, 6), torch.tensor([7, 4]))
         >>> context, weights, _ = attention(memory, torch.randn(2, 3, 5), attention.start(memory))

@@ -214,7 +214,7 @@ def _of_utterances(state: State, rows: Tensor) -> State:
 def best_path(frames: Tensor, lengths: Tensor, blank: int = 0) -> list[list[int]]:
     """CTC's own transcript: the likeliest symbol of each frame, repeated ones once, without blanks.
 
-    Example:
+    Examples:
         >>> frames = torch.eye(3)[[0, 1, 1, 0, 1, 2]].log()[None]
         >>> best_path(frames, torch.tensor([6]))
         [[1, 1, 2]]

@@ -31,7 +31,7 @@ class CtcPrefixScorer:
         lengths: Frames (B,) of each utterance; what follows is padding.
         blank: Index of the blank.
 
-    Example:
+    Examples:
         >>> frames = torch.tensor([[[0.5, 0.5], [0.25, 0.75]]]).log()  # blank, a
         >>> scorer = CtcPrefixScorer(frames, torch.tensor([2]))
         >>> prefixes = scorer.start()

@@ -21,7 +21,7 @@ class Vgg(nn.Module):
     Attributes:
         output_size: Features of a frame that comes out.
 
-    Example:
+    Examples:
         >>> import torch
         >>> outputs, lengths = Vgg(83)(torch.randn(2, 50, 83), torch.tensor([50, 33]))
         >>> outputs.shape, lengths.tolist()
@@ -63,7 +63,7 @@ class ProjectedRnn(nn.Module):
         kind: "GRU" or "LSTM".
         dropout: Share of the projections' outputs that is dropped, but for the last one's.
 
-    Example:
+    Examples:
         >>> import torch
         >>> encoder = ProjectedRnn(83, hidden=8, projection=6, subsample=(1, 2, 2))
         >>> outputs, lengths = encoder(torch.randn(2, 50, 83), torch.tensor([50, 33]))
@@ -113,7 +113,7 @@ class StackedRnn(nn.Module):
         kind: "GRU" or "LSTM".
         dropout: Between the layers.
 
-    Example:
+    Examples:
         >>> import torch
         >>> encoder = StackedRnn(20, hidden=8, projection=6, num_layers=2)
         >>> outputs, lengths = encoder(torch.randn(2, 9, 20), torch.tensor([9, 4]))

@@ -65,7 +65,7 @@ class AttentionCtc(nn.Module):
         decoder: Frames and the symbols so far to logits: a `RecurrentDecoder` or a `TransformerDecoder`.
         num_symbols: Symbols V, blank and end among them.
 
-    Example:
+    Examples:
         >>> from squentropy.models.speech.transformer import Sizes, TransformerDecoder, TransformerEncoder
         >>> sizes = Sizes(8, 2, 16)
         >>> model = AttentionCtc(TransformerEncoder(9, num_layers=1, sizes=sizes),

@@ -36,7 +36,7 @@ class RecurrentDecoder(nn.Module):
         attention: The attention.
         dropout: Before each layer.
 
-    Example:
+    Examples:
         >>> attention = LocationAttention(6, 5, size=4, channels=2, reach=3)
         >>> decoder = RecurrentDecoder(6, 9, hidden=5, num_layers=2, attention=attention)
         >>> decoder(torch.randn(2, 7, 6), torch.tensor([7, 4]), torch.tensor([[8, 1, 2], [8, 3, 3]])).shape

@@ -30,7 +30,7 @@ class Sizes(NamedTuple):
 def positions(count: int, width: int, like: Tensor) -> Tensor:
     """Sines and cosines (count, width) of positions (Vaswani et al. 2017).
 
-    Example:
+    Examples:
         >>> positions(2, 4, like=torch.zeros(()))
         tensor([[0.0000, 1.0000, 0.0000, 1.0000],
                 [0.8415, 0.5403, 0.0100, 0.9999]])
@@ -95,7 +95,7 @@ class TransformerEncoder(nn.Module):
     Attributes:
         output_size: Size of a frame that comes out.
 
-    Example:
+    Examples:
         >>> encoder = TransformerEncoder(83, num_layers=2, sizes=Sizes(8, 2, 16)).eval()
         >>> outputs, lengths = encoder(torch.randn(2, 50, 83), torch.tensor([50, 33]))
         >>> outputs.shape, lengths.tolist()
@@ -167,7 +167,7 @@ class TransformerDecoder(nn.Module):
         num_layers: Layers.
         sizes: Their sizes; the width is that of the encoder's outputs.
 
-    Example:
+    Examples:
         >>> decoder = TransformerDecoder(9, num_layers=2, sizes=Sizes(8, 2, 16))
         >>> decoder(torch.randn(2, 7, 8), torch.tensor([7, 4]), torch.tensor([[8, 1, 2], [8, 3, 3]])).shape
         torch.Size([2, 3, 9])

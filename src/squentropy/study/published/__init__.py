@@ -61,7 +61,7 @@ class Erratum:
 def published_rows() -> MappingProxyType[str, PublishedRow]:
     """All published rows by name.
 
-    Example:
+    Examples:
         >>> published_rows()["Table 1: TCNN, MNIST"].ece["cross_entropy"]
         1.6
         >>> published_rows()["121 tabular: iris"].performance["squentropy"]
@@ -88,7 +88,7 @@ def find_row(paper_row: str | None) -> PublishedRow | None:
     Raises:
         ValueError: If the name is that of a table but not of one of its rows.
 
-    Example:
+    Examples:
         >>> find_row("Table 1: MNIST").name
         'Table 1: TCNN, MNIST'
         >>> find_row("Figure 3") is None
@@ -112,7 +112,7 @@ def find_row(paper_row: str | None) -> PublishedRow | None:
 def errata_for(rows: Iterable[PublishedRow]) -> list[Erratum]:
     """The errata that concern any of these rows.
 
-    Example:
+    Examples:
         >>> [erratum.key for erratum in errata_for([published_rows()["Table 1: VGG, SVHN"]])]
         ['swapped']
     """
@@ -125,7 +125,7 @@ def errata_for(rows: Iterable[PublishedRow]) -> list[Erratum]:
 def errata() -> tuple[Erratum, ...]:
     """All known errata.
 
-    Example:
+    Examples:
         >>> errata()[0].key
         'swapped'
     """

@@ -83,7 +83,7 @@ def render(drawing: Drawing, name: str, caption: str) -> Figure:
 def for_page(svg: str, label: str, name: str = "") -> str:
     """An SVG file as a part of a page, in the page's colours; with a name, its ids are no other figure's.
 
-    Example:
+    Examples:
         >>> for_page('<?xml?><svg width="9pt" height="9pt"><g id="figure_1" style="fill: #1b2430"/></svg>', "a")
         '<svg role="img" aria-label="a" style="max-width: 9pt; ..."><g style="fill: var(--ink, #1b2430)"/></svg>'
     """

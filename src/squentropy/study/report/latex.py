@@ -32,7 +32,7 @@ def to_latex(report: Report) -> str:
 def escaped(text: str) -> str:
     """A text with LaTeX's special characters written out.
 
-    Example:
+    Examples:
         >>> escaped("50 % ± 1 of a_b < −0.1")
         '50 \\\\% $\\\\pm$ 1 of a\\\\_b $<$ $-$0.1'
     """

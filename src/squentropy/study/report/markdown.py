@@ -8,7 +8,7 @@ from squentropy.study.report.document import Block, Entry, Figure, Report, Secti
 def to_markdown(report: Report) -> str:
     """Writes a report as Markdown; its pictures are the files in `figures/`.
 
-    Example:
+    Examples:
         >>> table = Table("t", "All.", ["loss", "ECE"], [[Entry("a|b"), Entry("1.5", "2.0 (−0.5)", is_best=True)]])
         >>> print(to_markdown(Report("Title", ["Summary."], [Section("Part", [table])])))
         # Title

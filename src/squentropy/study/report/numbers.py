@@ -8,7 +8,7 @@ NOTHING = "–"
 def fixed(value: float | None, decimals: int) -> str:
     """A number with a fixed number of decimals; a dash where there is none.
 
-    Example:
+    Examples:
         >>> fixed(-0.25, 1), fixed(-0.01, 1), fixed(None, 1)
         ('−0.2', '0.0', '–')
     """
@@ -21,7 +21,7 @@ def fixed(value: float | None, decimals: int) -> str:
 def signed(value: float | None, decimals: int) -> str:
     """A difference, with its sign.
 
-    Example:
+    Examples:
         >>> signed(0.54, 1), signed(-1.6, 1), signed(0.04, 1)
         ('+0.5', '−1.6', '0.0')
     """
@@ -32,7 +32,7 @@ def signed(value: float | None, decimals: int) -> str:
 def spread(mean: float | None, deviation: float | None, decimals: int) -> str:
     """A mean with its standard deviation, where there is one.
 
-    Example:
+    Examples:
         >>> spread(95.63, 0.42, 1), spread(95.63, None, 1)
         ('95.6 ± 0.4', '95.6')
     """
@@ -42,7 +42,7 @@ def spread(mean: float | None, deviation: float | None, decimals: int) -> str:
 def ends(interval: Interval, decimals: int) -> str:
     """The ends of an interval.
 
-    Example:
+    Examples:
         >>> ends(Interval(0.5, -0.25, 1.25), 2)
         '−0.25 to 1.25'
     """
@@ -54,7 +54,7 @@ def ends(interval: Interval, decimals: int) -> str:
 def p_value(p: float | None) -> str:
     """A p-value with two digits, or a bound.
 
-    Example:
+    Examples:
         >>> p_value(0.0312), p_value(5e-05), p_value(1.0), p_value(None)
         ('0.031', '< 0.001', '1', '–')
     """
@@ -66,7 +66,7 @@ def p_value(p: float | None) -> str:
 def record_of(counts: WinTieLoss | None) -> str:
     """Wins, ties and losses.
 
-    Example:
+    Examples:
         >>> record_of(WinTieLoss(82, 12, 27))
         '82 / 12 / 27'
     """
@@ -76,7 +76,7 @@ def record_of(counts: WinTieLoss | None) -> str:
 def count_of(number: int, thing: str) -> str:
     """A number of things.
 
-    Example:
+    Examples:
         >>> count_of(1, "task"), count_of(1210, "run")
         ('1 task', '1,210 runs')
     """
@@ -86,7 +86,7 @@ def count_of(number: int, thing: str) -> str:
 def listing(words: list[str]) -> str:
     """Words as an enumeration.
 
-    Example:
+    Examples:
         >>> listing(["a"]), listing(["a", "b", "c"])
         ('a', 'a, b and c')
     """

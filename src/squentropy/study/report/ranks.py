@@ -82,7 +82,7 @@ def _draw_label(ax: Axes, label: str, rank: float, worst: int, line: float, colo
 def cliques(ranks: list[float], distance: float) -> list[tuple[int, int]]:
     """The longest stretches of ascending ranks that lie within a distance, as indices of their ends.
 
-    Example:
+    Examples:
         >>> cliques([1.0, 1.5, 2.5, 4.0], distance=1.2)
         [(0, 1), (1, 2)]
         >>> cliques([1.0, 1.5, 2.0], distance=1.2)
