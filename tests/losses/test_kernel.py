@@ -159,7 +159,7 @@ def test_more_than_two_to_the_31_elements(label_smoothing):
     torch.testing.assert_close(ours, sq.squentropy(row, target[-1:], label_smoothing=label_smoothing))
     everyone = sq.squentropy(logits, target, label_smoothing=label_smoothing, reduction="sum")
     alone = sq.squentropy(row.double(), torch.tensor([0]), label_smoothing=label_smoothing)
-    torch.testing.assert_close(everyone.double(), (samples - 1) * alone + ours, rtol=1e-6, atol=0)
+    torch.testing.assert_close(everyone.double(), (samples - 1) * alone + ours, rtol=5e-6, atol=0)
 
 
 @pytest.mark.slow

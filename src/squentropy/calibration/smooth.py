@@ -79,4 +79,7 @@ def smooth_ece(bins: Binned) -> float:
         smoothed = np.fft.irfft(spectrum * np.exp(-((frequency * bandwidth) ** 2) / 2))[:n_bins]
         return float(np.abs(smoothed).sum()) - bandwidth
 
-    return float(brentq(excess, 0.0, np.abs(mass).sum() + _TOLERANCE, xtol=_TOLERANCE))
+    largest = float(np.abs(mass).sum()) + _TOLERANCE
+    while excess(largest) > 0:  # a kernel narrower than a bin may overshoot the sum of the sizes
+        largest *= 2
+    return float(brentq(excess, 0.0, largest, xtol=_TOLERANCE))
