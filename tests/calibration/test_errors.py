@@ -270,3 +270,10 @@ def test_smooth_error_needs_fine_bins_of_equal_width():
         smooth_ece(CalibrationBins.from_confidences(p, y, 100))
     with pytest.raises(ValueError, match="smooth_ece needs bins of equal width"):
         smooth_ece(CalibrationBins.from_confidences(p, y, 500, binning="equal_mass"))
+
+
+@pytest.mark.parametrize("right", [5008, 5005, 5000, 4995])
+def test_smooth_error_smaller_than_a_bin_is_found(right):
+    """All gaps in one bin, of which a kernel narrower than the bin makes more than there is."""
+    bins = CalibrationBins.from_confidences(torch.full((10_000,), 0.501), torch.arange(10_000) < right, n_bins=500)
+    assert smooth_ece(bins) == pytest.approx(0.501 - right / 10_000, rel=0.12)
