@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -55,6 +56,21 @@ def test_the_tables_are_those_of_the_whole_study(study, tmp_path):
         write_report(store, tmp_path / out)
     for name in ("report.json", "means.csv", "runs.csv"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_reliability_diagrams_are_those_of_the_predictions_that_are_left_out(tmp_path):
+    store = Store(tmp_path / "study")
+    generator = np.random.Generator(np.random.PCG64(0))
+    for loss in ("squentropy", "cross_entropy"):
+        logits = generator.normal(size=(50, 3)).astype(np.float32)
+        store.write(make_record("iris", loss), logits, generator.integers(3, size=50))
+    assert "MiB" in invoke("bundle", store.path, tmp_path / "kept").output
+    kept = Store(tmp_path / "kept")
+    assert [kept.predictions(record) for record in kept.read()] == [None, None]
+    write_report(store, tmp_path / "a")
+    write_report(kept, tmp_path / "b")
+    diagram, again = (tmp_path / out / "figures" / "reliability-paper-0.svg" for out in "ab")
+    assert diagram.read_bytes() == again.read_bytes()
 
 
 @pytest.mark.parametrize(("length", "points"), [(1, 20), (19, 20), (20, 20), (21, 20), (200, 20), (201, 20), (7, 1)])

@@ -10,9 +10,12 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
+from squentropy.calibration import CalibrationBins
 from squentropy.study.canonical import digest
+from squentropy.study.evaluation import N_BINS
 from squentropy.study.files import remove_abandoned, write_atomically
 from squentropy.study.record import CorruptFileError, Record, dump_record, load_record, thinned
 
@@ -140,17 +143,34 @@ class Store:
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             return arrays["logits"], arrays["target"]
 
-    def export_bundle(self, path: str | os.PathLike[str], curve_points: int | None = None) -> None:
-        """Writes all records into one compressed JSON-lines file, to keep or to commit; predictions are left out.
+    def bins(self, record: Record) -> CalibrationBins | None:
+        """Returns the bins of a run's predictions, which a bundle keeps when it leaves these out; None if not kept."""
+        predictions = self.predictions(record)
+        if predictions is not None:
+            return CalibrationBins.from_logits(*map(torch.from_numpy, predictions), n_bins=N_BINS)
+        words = (record["predictions"] or {}).get("bins")
+        return None if words is None else CalibrationBins.empty(N_BINS).with_tensor(torch.tensor(words))
 
-        As `records.jsonl.xz` in a folder, the file is a part of the store there.
+    def export_bundle(self, path: str | os.PathLike[str], curve_points: int | None = None) -> None:
+        """Writes all records into one compressed JSON-lines file, to keep or to commit.
+
+        Of the predictions only their bins are kept, for reliability diagrams. As `records.jsonl.xz` in a folder, the
+        file is a part of the store there.
 
         Args:
             path: The file.
             curve_points: How many points of each curve are kept, see `thinned`; all of them if None.
         """
-        records = self.read() if curve_points is None else (thinned(each, curve_points) for each in self.read())
+        records = map(self._with_bins, self.read())
+        if curve_points is not None:
+            records = (thinned(each, curve_points) for each in records)
         write_atomically(Path(path), lzma.compress(b"".join(map(dump_record, records)), preset=9 | lzma.PRESET_EXTREME))
+
+    def _with_bins(self, record: Record) -> Record:
+        bins = self.bins(record)
+        if bins is None:
+            return record
+        return {**record, "predictions": {**record["predictions"], "bins": bins.to_tensor().tolist()}}
 
     @cached_property
     def _bundled(self) -> dict[str, Record]:

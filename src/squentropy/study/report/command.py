@@ -33,7 +33,7 @@ def bundle(
     out: Annotated[Path, typer.Argument(help="Folder that gets the file records.jsonl.xz.")],
     curve_points: Annotated[int, typer.Option(min=1, help="Points of each training curve that are kept.")] = 20,
 ) -> None:
-    """Put the records of a study into one small file, to keep or to commit. Predictions are left out.
+    """Put the records of a study into one small file, to keep or to commit, without predictions but for their bins.
 
     A folder with this file is a study like any other: it can be reported, and gone on with.
 

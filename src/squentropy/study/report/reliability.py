@@ -1,13 +1,10 @@
-"""Reliability diagrams of the losses side by side, from the predictions that stand beside the records."""
+"""Reliability diagrams of the losses side by side, from the predictions of a study or what a bundle keeps of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-import torch
-
 from squentropy.calibration import CalibrationBins, reliability_diagrams
-from squentropy.study.evaluation import N_BINS
 from squentropy.study.report import drawing
 from squentropy.study.report.document import Figure
 from squentropy.study.results import Results
@@ -18,7 +15,7 @@ ALL_TASKS = "all tasks"
 
 
 def reliability(results: Results, store: Store) -> list[Figure]:
-    """A figure for each scale and task, or of many tasks one for them all; none where no predictions are at hand."""
+    """A figure for each scale and task, or of many tasks one for them all; none without predictions or their bins."""
     import matplotlib.pyplot as plt
 
     figures = []
@@ -50,7 +47,6 @@ def bins_by_task(results: Results, store: Store, scale: str) -> dict[str, dict[s
 
 def _each_run(results: Results, store: Store, scale: str) -> Iterator[tuple[str, str, CalibrationBins]]:
     for (at, task, label, _), record in results.records.items():
-        predictions = store.predictions(record) if at == scale else None
-        if predictions is not None:
-            logits, target = map(torch.from_numpy, predictions)
-            yield task, label, CalibrationBins.from_logits(logits, target, n_bins=N_BINS)
+        bins = store.bins(record) if at == scale else None
+        if bins is not None:
+            yield task, label, bins
