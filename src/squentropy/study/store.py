@@ -147,7 +147,8 @@ class Store:
         """Returns the bins of a run's predictions, which a bundle keeps when it leaves these out; None if not kept."""
         predictions = self.predictions(record)
         if predictions is not None:
-            return CalibrationBins.from_logits(*map(torch.from_numpy, predictions), n_bins=N_BINS)
+            logits, target = map(torch.from_numpy, predictions)
+            return CalibrationBins.from_logits(logits, target, N_BINS)
         words = (record["predictions"] or {}).get("bins")
         return None if words is None else CalibrationBins.empty(N_BINS).with_tensor(torch.tensor(words))
 
@@ -161,9 +162,9 @@ class Store:
             path: The file.
             curve_points: How many points of each curve are kept, see `thinned`; all of them if None.
         """
-        records = map(self._with_bins, self.read())
+        records = (self._with_bins(record) for record in self.read())
         if curve_points is not None:
-            records = (thinned(each, curve_points) for each in records)
+            records = (thinned(record, curve_points) for record in records)
         write_atomically(Path(path), lzma.compress(b"".join(map(dump_record, records)), preset=9 | lzma.PRESET_EXTREME))
 
     def _with_bins(self, record: Record) -> Record:
