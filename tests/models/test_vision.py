@@ -167,8 +167,27 @@ def test_efficientnet_begins_as_its_reference():
     depthwise = next(m for m in model.modules() if isinstance(m, nn.Conv2d) and m.groups == m.out_channels == 672)
     assert depthwise.weight.std().item() == pytest.approx(math.sqrt(2 / math.prod(depthwise.kernel_size)), rel=0.05)
     assert model.classifier.weight.abs().max().item() == pytest.approx(1 / math.sqrt(1000), rel=1e-3)
-    momenta = {m.momentum for m in model.modules() if isinstance(m, nn.BatchNorm2d)}
-    assert momenta == {0.01}
+    normalisations = [m for m in model.modules() if isinstance(m, nn.BatchNorm2d)]
+    assert {(m.momentum, m.eps) for m in normalisations} == {(0.01, 1e-3)}
+    assert all((m.weight == 1).all() and (m.bias == 0).all() for m in normalisations)
+
+
+def test_what_efficientnet_sees_reaches_its_last_layer():
+    features = []
+    model = efficientnet_b0(10, width_coefficient=0.25, depth_coefficient=0.5, hidden_dim=320)
+    model.classifier.register_forward_hook(lambda module, inputs, output: features.append(inputs[0]))
+    model(torch.randn(16, 3, 64, 64))
+    assert features[0].std(0).mean() > 0.1
+
+
+def test_efficientnet_drops_whole_blocks_more_often_the_deeper_they_are():
+    blocks = efficientnet_b0(10).efficientnet.encoder.blocks
+    assert [block.projection.dropout.share for block in blocks] == [0.2 * n / 16 for n in range(16)]
+    dropped = blocks[10].projection.dropout(torch.ones(4000, 3, 2, 2))
+    assert dropped.unique().tolist() == pytest.approx([0, 1 / 0.875])
+    assert (dropped == dropped[:, :1, :1, :1]).all()  # all of an image or nothing
+    assert dropped.mean().item() == pytest.approx(1, abs=0.03)
+    assert torch.equal(blocks[10].eval().projection.dropout(dropped), dropped)
 
 
 def test_vit_starts_from_a_checkpoint_with_a_new_last_layer(tmp_path):

@@ -155,7 +155,9 @@ def test_the_vision_transformer_needs_its_checkpoint_at_scale_paper(tmp_path, mo
     folder.mkdir()
     for name in (*(f"data_batch_{n}" for n in range(1, 6)), "test_batch"):
         (folder / name).write_bytes(image_files.cifar_batch(images, labels=[0, 1]))
-    with pytest.raises(MissingDataError, match=r"config.json and model.safetensors \(346 MB\) from https://hugging"):
+    with pytest.raises(
+        MissingDataError, match=r"run `hf download google/vit-base-patch16-224-in21k` \(346 MB; Apache-2.0\)"
+    ):
         task.load("paper", tmp_path)
     small = {
         "image_size": 32, "patch_size": 16, "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2,

