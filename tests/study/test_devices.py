@@ -1,5 +1,8 @@
 """Several processes train one run as one process does: batch normalisation and augmentation see the whole batch."""
 
+import atexit
+import multiprocessing
+import os
 from dataclasses import replace
 from functools import partial
 
@@ -67,6 +70,20 @@ def test_two_processes_train_a_network_with_batch_normalisation_as_one():
         assert together.curves[name] == pytest.approx(values, rel=1e-6, abs=1e-9), name
     torch.testing.assert_close(together.logits, alone.logits, rtol=1e-4, atol=1e-5)
     assert torch.equal(together.target, data.images.test.target)
+
+
+def find_and_abort_at_exit(name):
+    """In a process of its own, what a thread of gloo does now and then while Python is taken down."""
+    if multiprocessing.parent_process() is not None:
+        atexit.register(os.abort)
+    return find(name)
+
+
+@pytest.mark.slow
+def test_a_process_that_would_abort_at_its_exit_does_not_take_the_run_with_it():
+    (run,) = runs("small")
+    result = train_on(Devices.parse("cpu:2"), find_and_abort_at_exit, run, load_noise("small", None))
+    assert result.curves["epoch"] == [1, 2]
 
 
 @pytest.mark.slow

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import io
 import multiprocessing
+import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -126,16 +128,24 @@ def _train_share(
 ) -> bytes | str:
     """What each process does. The result goes back as bytes, since shared tensors would end with their process; a loss
     that became infinite goes back as what is to be said of it.
+
+    The process then ends at once. If Python were taken down in order meanwhile, a thread of gloo that lets go of a
+    Python object too late would abort the process, and with it the run.
     """
     threading.Thread(target=end_with_parent, daemon=True).start()
     torch.set_num_threads(threads)
     progress = tell.send if fabric.is_global_zero else None
     try:
-        result = train(run, find(run.task), data, checkpoint, progress, fabric)
+        content: bytes | str = _to_bytes(train(run, find(run.task), data, checkpoint, progress, fabric))
     except NonFiniteLossError as error:  # in all processes at once
-        return str(error)
+        content = str(error)
     finally:
         tell.close()
+    atexit.register(os._exit, 0)
+    return content
+
+
+def _to_bytes(result: Result) -> bytes:
     buffer = io.BytesIO()
     torch.save(vars(result), buffer)
     return buffer.getvalue()
