@@ -12,6 +12,8 @@ from squentropy.data.errors import DataError, WrongHashError
 from squentropy.data.image_sets import LAYOUTS, are_images_at_hand
 from squentropy.data.load import find_copy, load_tabular
 from squentropy.data.manifest import DataSet
+from squentropy.data.speech.corpora import PLACES, find_speech, load_speech
+from squentropy.data.speech.corpus import described
 from squentropy.data.text_sets import are_texts_at_hand
 
 
@@ -49,11 +51,13 @@ def is_at_hand(data_set: DataSet, data_dir: Path | None = None) -> bool:
         return are_texts_at_hand(data_set.name, data_dir)
     if data_set.collection == "charlm":
         return is_corpus_at_hand(data_set.name, data_dir)
+    if data_set.name in PLACES:
+        return find_speech(data_set.name, data_dir) is not None
     return bool(_files_at_hand(data_set, data_dir))
 
 
 def verify(data_set: DataSet, data_dir: Path | None = None) -> Verdict:
-    """Check a data set: the values of a tabular one, the files of any other.
+    """Check a data set: the values of a tabular one, the utterances of a corpus of speech, the files of any other.
 
     Examples:
         >>> from squentropy.data import MANIFEST
@@ -62,11 +66,14 @@ def verify(data_set: DataSet, data_dir: Path | None = None) -> Verdict:
     """
     if not is_at_hand(data_set, data_dir):
         return Verdict(data_set.name, "missing", data_set.source)
-    known = True
+    known, detail = True, ""
     try:
         if data_set.collection in ("sklearn", "uci121"):
             load_tabular(data_set.name, data_dir)
             known = data_set.content_sha256 is not None or _is_compact(data_set, data_dir)
+        elif data_set.name in PLACES:
+            corpus = load_speech(data_set.name, "words", data_dir)
+            known, detail = corpus.is_checked, described(corpus.faults) if corpus.faults else ""
         else:
             files = _files_at_hand(data_set, data_dir)
             for path, copy in files.items():
@@ -74,7 +81,7 @@ def verify(data_set: DataSet, data_dir: Path | None = None) -> Verdict:
             known = bool(files) and all(any(_hashes(data_set, path)) for path in files)
     except DataError as error:
         return Verdict(data_set.name, "wrong", str(error))
-    return Verdict(data_set.name, "right" if known else "unknown")
+    return Verdict(data_set.name, "right" if known else "unknown", detail)
 
 
 def _is_compact(data_set: DataSet, data_dir: Path | None) -> bool:

@@ -39,7 +39,7 @@ class Outputs:
 
 Forward: TypeAlias = Callable[[nn.Module, Batch, Any], Outputs]
 Score: TypeAlias = Callable[[Tensor, Tensor], Tensor]
-Measure: TypeAlias = Callable[[nn.Module, Data, Recipe], Mapping[str, float]]
+Measure: TypeAlias = Callable[[nn.Module, Any, Recipe], Mapping[str, float]]
 
 
 def classify(model: nn.Module, batch: Batch, carried: Any) -> Outputs:
@@ -78,7 +78,7 @@ class Task:
         keep_predictions: Whether the logits of the test part are written beside the record,
             unless they are more than 2**27 numbers.
         measure_held_out: Whether the validation part is measured, too, to choose between models by.
-        data_sets: Names in the manifest of `squentropy.data` that `load` reads.
+        data_sets: Names in the manifest of `squentropy.data` that `load` reads; by scale, if they differ.
         paper_row: What the task reproduces, such as "Table 1: MNIST"; None if nothing.
         summary: One line for lists.
         supplement: `supplement(store)` computes what the report shows of this task beside the tables. It is computed
@@ -111,7 +111,7 @@ class Task:
     stacked: bool = False
     keep_predictions: bool = True
     measure_held_out: bool = False
-    data_sets: tuple[str, ...] = ()
+    data_sets: tuple[str, ...] | Mapping[str, tuple[str, ...]] = ()
     paper_row: str | None = None
     summary: str = ""
     supplement: Callable[[Store], Supplement | None] | None = None
@@ -123,6 +123,10 @@ class Task:
         for scale in self.recipes:
             if scale not in SCALES:
                 raise ValueError(f"recipes of task {self.name!r}: a scale is one of {', '.join(SCALES)}, got {scale!r}")
+
+    def data_sets_at(self, scale: str) -> tuple[str, ...]:
+        """Returns the names of the data sets that are read at a scale."""
+        return self.data_sets.get(scale, ()) if isinstance(self.data_sets, Mapping) else self.data_sets
 
     def recipe(self, scale: str) -> Recipe:
         """Returns the recipe of a scale, or says which scales there are."""

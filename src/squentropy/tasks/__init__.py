@@ -7,6 +7,7 @@ from squentropy.data import MANIFEST
 from squentropy.study import Task
 from squentropy.tasks.embedded import BREAST_CANCER, DIGITS, IRIS, WINE
 from squentropy.tasks.language import LANGUAGE
+from squentropy.tasks.speech import SPEECH
 from squentropy.tasks.spiral import SPIRAL
 from squentropy.tasks.tabular121 import TABULAR_121
 from squentropy.tasks.vision import VISION
@@ -14,7 +15,7 @@ from squentropy.tasks.vision import VISION
 __all__ = ["EMBEDDED", "TASKS", "find_task", "select_tasks"]
 
 TASKS: dict[str, Task] = {
-    task.name: task for task in (IRIS, WINE, BREAST_CANCER, DIGITS, SPIRAL, *TABULAR_121, *LANGUAGE, *VISION)
+    task.name: task for task in (IRIS, WINE, BREAST_CANCER, DIGITS, SPIRAL, *TABULAR_121, *LANGUAGE, *SPEECH, *VISION)
 }
 """All tasks by name; `group/name` belongs to a group that can be named as a whole."""
 
@@ -67,7 +68,7 @@ def select_tasks(names: Iterable[str], max_rows: int | None = None) -> list[Task
 
 
 def _rows(task: Task) -> int:
-    return sum(MANIFEST[name].rows for name in task.data_sets)
+    return max(sum(MANIFEST[name].rows for name in task.data_sets_at(scale)) for scale in task.recipes)
 
 
 def group_of(name: str) -> str | None:

@@ -72,12 +72,23 @@ def tasks(
 
 
 def _at_hand(members: Sequence["Task"], data_dir: Path | None) -> str:
+    at_hand = [_scales_at_hand(task, data_dir) for task in members]
+    if len(members) > 1:
+        return f"{sum(map(bool, at_hand))} of {len(members)}"
+    (scales,) = at_hand
+    if len(scales) == len(members[0].recipes):
+        return "[green]yes[/]"
+    return f"{scales[0]} only" if scales else "no"
+
+
+def _scales_at_hand(task: "Task", data_dir: Path | None) -> list[str]:
     from squentropy.data import MANIFEST, is_at_hand
 
-    count = sum(all(is_at_hand(MANIFEST[each], data_dir) for each in task.data_sets) for task in members)
-    if len(members) > 1:
-        return f"{count} of {len(members)}"
-    return "[green]yes[/]" if count else "no"
+    return [
+        scale
+        for scale in task.recipes
+        if all(is_at_hand(MANIFEST[each], data_dir) for each in task.data_sets_at(scale))
+    ]
 
 
 def _time(members: Sequence["Task"], scale: str) -> str:
@@ -148,14 +159,11 @@ def _at_precision(precision: str | None, runs: list["Run"]) -> list["Run"]:
 
 def _feasible(runs: Sequence["Run"], names: Sequence[str], store: "Store", data_dir: Path | None) -> list["Run"]:
     """Leaves out what has neither record nor data, if it was not named itself and is not all that there is."""
-    from squentropy.data import MANIFEST, is_at_hand
     from squentropy.tasks import TASKS
 
     present = store.run_ids()
-    open_tasks = {run.task for run in runs if run.run_id not in present} - set(names)
-    missing = {
-        name for name in open_tasks if not all(is_at_hand(MANIFEST[each], data_dir) for each in TASKS[name].data_sets)
-    }
+    open_tasks = {(run.task, run.scale) for run in runs if run.run_id not in present and run.task not in names}
+    missing = {name for name, scale in open_tasks if scale not in _scales_at_hand(TASKS[name], data_dir)}
     feasible = [run for run in runs if run.task not in missing or run.run_id in present]
     if not feasible or not missing:
         return list(runs)

@@ -158,7 +158,7 @@ def test_more_symbols_than_frames_count_nothing_in_ctc(batch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["squentropy", "cross_entropy", "rescaled_square"])
-@pytest.mark.parametrize("make", [recurrent, transformer], ids=["recurrent", "transformer"])
+@pytest.mark.parametrize("make", [recurrent, convolutional, transformer], ids=["recurrent", "vgg", "transformer"])
 def test_ten_utterances_are_learned_without_an_error(make, name):
     generator = torch.Generator().manual_seed(3)
     transcripts = [torch.randint(1, SYMBOLS - 1, (n,), generator=generator) for n in (3, 4, 5, 6, 3, 4, 5, 6, 2, 7)]

@@ -17,6 +17,7 @@ class Vgg(nn.Module):
 
     Args:
         num_features: Features d of a frame.
+        channels: Channels of the two blocks.
 
     Attributes:
         output_size: Features of a frame that comes out.
@@ -28,16 +29,16 @@ class Vgg(nn.Module):
         (torch.Size([2, 13, 2688]), [13, 9])
     """
 
-    def __init__(self, num_features: int) -> None:
+    def __init__(self, num_features: int, channels: Sequence[int] = (64, 128)) -> None:
         super().__init__()
-
-        sizes = [(1, 64), (64, 64), (64, 128), (128, 128)]
+        few, many = channels
+        sizes = [(1, few), (few, few), (few, many), (many, many)]
         self.convolutions = nn.ModuleList(nn.Conv2d(*size, 3, padding=1) for size in sizes)
         self.pool = nn.MaxPool2d(2, ceil_mode=True)
-        self.output_size = 128 * ((num_features + 3) // 4)
+        self.output_size = many * ((num_features + 3) // 4)
 
     def forward(self, features: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """Takes features (B, T, d) and lengths (B,), returns (B, T / 4, 128 d / 4) and their lengths, rounded up."""
+        """Takes features (B, T, d) and lengths (B,), returns (B, T / 4, channels d / 4) and lengths, rounded up."""
         outputs = _silent_behind(lengths, features[:, None])
         for number, convolution in enumerate(self.convolutions):
             outputs = _silent_behind(lengths, convolution(outputs).relu())
