@@ -10,8 +10,7 @@ from squentropy.models.speech.model import AttentionCtc, Chain
 from squentropy.models.speech.recurrent_decoder import RecurrentDecoder
 from squentropy.models.speech.transformer import Sizes, TransformerDecoder, TransformerEncoder
 
-_CHANNELS = 10  # of the convolution over earlier weights of attention, which sees 100 frames on either side
-_REACH = 100
+_CHANNELS = 10  # of the convolution over earlier weights of attention
 
 
 def projected_gru(
@@ -21,16 +20,21 @@ def projected_gru(
     hidden: int = 320,
     subsample: Sequence[int] = (1, 2, 2, 1, 1),
     decoder_hidden: int = 300,
+    reach: int = 100,
     dropout: float = 0.0,
 ) -> AttentionCtc:
     """Projected bidirectional GRU layers, and attention that sees all it attended to (TIMIT).
+
+    `reach` is how many frames on either side the attention sees of its earlier weights.
 
     Examples:
         >>> sum(each.numel() for each in projected_gru(83, 42).parameters())
         8083135
     """
     encoder = ProjectedRnn(num_features, hidden=hidden, projection=hidden, subsample=subsample, dropout=dropout)
-    decoder = _decoder(hidden, num_symbols, decoder_hidden, 1, attention_size=hidden, coverage=True, dropout=dropout)
+    decoder = _decoder(
+        hidden, num_symbols, decoder_hidden, 1, attention_size=hidden, reach=reach, coverage=True, dropout=dropout
+    )
     return AttentionCtc(encoder, decoder, num_symbols)
 
 
@@ -42,6 +46,7 @@ def vgg_projected_lstm(
     hidden: int = 320,
     num_layers: int = 6,
     decoder_hidden: int = 300,
+    reach: int = 100,
     dropout: float = 0.0,
 ) -> AttentionCtc:
     """VGG and projected bidirectional LSTM layers (WSJ). VGG quarters the frames, so that no layer drops any."""
@@ -54,7 +59,7 @@ def vgg_projected_lstm(
         kind="LSTM",
         dropout=dropout,
     )
-    decoder = _decoder(hidden, num_symbols, decoder_hidden, 1, attention_size=hidden, dropout=dropout)
+    decoder = _decoder(hidden, num_symbols, decoder_hidden, 1, attention_size=hidden, reach=reach, dropout=dropout)
     return AttentionCtc(Chain(vgg, layers), decoder, num_symbols)
 
 
@@ -66,12 +71,13 @@ def vgg_lstm(
     hidden: int = 1024,
     num_layers: int = 5,
     decoder_layers: int = 2,
+    reach: int = 100,
     dropout: float = 0.0,
 ) -> AttentionCtc:
     """VGG and bidirectional LSTM layers with one projection at their end (LibriSpeech)."""
     vgg = Vgg(num_features, channels)
     layers = StackedRnn(vgg.output_size, hidden=hidden, projection=hidden, num_layers=num_layers, dropout=dropout)
-    decoder = _decoder(hidden, num_symbols, hidden, decoder_layers, attention_size=hidden, dropout=dropout)
+    decoder = _decoder(hidden, num_symbols, hidden, decoder_layers, attention_size=hidden, reach=reach, dropout=dropout)
     return AttentionCtc(Chain(vgg, layers), decoder, num_symbols)
 
 
@@ -100,11 +106,12 @@ def _decoder(
     num_layers: int,
     *,
     attention_size: int,
+    reach: int,
     coverage: bool = False,
     dropout: float,
 ) -> RecurrentDecoder:
     attention = LocationAttention(
-        memory_size, hidden, size=attention_size, channels=_CHANNELS, reach=_REACH, coverage=coverage
+        memory_size, hidden, size=attention_size, channels=_CHANNELS, reach=reach, coverage=coverage
     )
     return RecurrentDecoder(
         memory_size, num_symbols, hidden=hidden, num_layers=num_layers, attention=attention, dropout=dropout
