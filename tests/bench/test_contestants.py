@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from squentropy.bench import calibration, classifier, engine, heads, language, losses, training, vision
+from squentropy.bench import calibration, classifier, engine, heads, language, losses, speech, training, vision
 from squentropy.bench.case import COMPILED
 from squentropy.bench.cases import CASES, MEAN_TARGETS, select
 from squentropy.data import MANIFEST
@@ -29,6 +29,7 @@ STEPS = {
         **language.evaluation_steps(1, 8, 8, CPU),
         **language.finetuning_steps(32, 1, CPU),
     },
+    "speech": lambda: {**speech.search_steps(2, 2, CPU), **speech.training_steps(24, CPU)},
 }
 
 
@@ -120,3 +121,20 @@ def test_finetuning_trains_on_as_many_rows():
     steps = language.finetuning_steps(32, 2, CPU)
     assert 0 <= steps[language.BARE]() <= 32
     assert 0 <= steps[language.STUDY]()["accuracy"] <= 1
+
+
+def test_utterances_are_transcribed_alike_alone_and_together():
+    alone, together = (step() for step in speech.search_steps(3, 4, CPU).values())
+    assert [each[0].symbols for each in alone] == [each.symbols for each in together]
+    assert [each[0].score for each in alone] == pytest.approx([each.score for each in together], abs=1e-3)
+
+
+def test_random_batches_have_as_many_frames_as_those_of_like_length():
+    lengths = speech._lengths(160)
+    assert lengths.min() == 69
+    assert lengths.max() == 639
+    assert lengths.double().mean() == pytest.approx(267.6, rel=0.03)  # AN4's
+    batches = speech._at_random(lengths, 8, torch.Generator().manual_seed(0))
+    assert sorted(torch.cat(batches).tolist()) == list(range(160))
+    frames = torch.tensor([int(lengths[rows].sum()) for rows in batches])
+    assert (frames - lengths.sum() / 8).abs().max() <= 639

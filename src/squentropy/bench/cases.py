@@ -9,6 +9,7 @@ from squentropy.bench.engine import ENGINE_CASES
 from squentropy.bench.heads import HEAD_CASES
 from squentropy.bench.language import LANGUAGE_CASES
 from squentropy.bench.losses import LOSS_CASES, OFFICIAL, OURS
+from squentropy.bench.speech import SPEECH_CASES
 from squentropy.bench.training import TRAINING_CASES
 from squentropy.bench.vision import VISION_CASES
 
@@ -22,6 +23,7 @@ CASES = {
         *CLASSIFIER_CASES,
         *ENGINE_CASES,
         *LANGUAGE_CASES,
+        *SPEECH_CASES,
         *VISION_CASES,
     ]
 }
