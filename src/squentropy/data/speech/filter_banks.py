@@ -69,9 +69,9 @@ def mel_filters(mels: int, fft_size: int, rate: int) -> NDArray[np.float64]:
     Examples:
         >>> mel_filters(23, 512, 16000).shape
         (257, 23)
-        >>> mel_filters(80, 256, 8000)
+        >>> mel_filters(128, 256, 8000)
         Traceback (most recent call last):
-        ValueError: mels is 80, too many for 8000 samples a second: band 2 has no frequency; use fewer, such as 40
+        ValueError: mels is 128, too many for 8000 samples a second: band 4 has no frequency; use fewer, such as 64
     """
     frequencies = _to_mel(np.arange(fft_size // 2 + 1) * rate / fft_size)
     edges = np.linspace(_to_mel(np.array(_LOWEST_HERTZ)), _to_mel(np.array(rate / 2)), mels + 2)
