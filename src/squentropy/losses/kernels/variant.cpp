@@ -36,7 +36,7 @@ void store_value(const Arguments& arguments, char* to, int64_t place, double val
 }
 
 template <class Row, class Stored>
-double loss_and_gradient(Row row, Stored* gradient, double factor) {
+double loss_and_gradient(Row&& row, Stored* gradient, double factor) {
   const double loss = row.loss();
   if (gradient) row.write_gradient(gradient, factor);
   return loss;
@@ -127,7 +127,7 @@ double loss_of_tile(const Work& work, int64_t outer, int64_t first, int64_t samp
     if (arguments.gradient) vector.write_gradient(factor);
     if (arguments.losses)
       for (int i = 0; i < count; ++i) store_value(arguments, arguments.losses, sample + i, losses[i]);
-    total += sum<Real>(losses);
+    total += sum(losses);
   }
   if (arguments.gradient) {
     const Strides& stride = arguments.gradient_stride;

@@ -7,6 +7,10 @@
 #include <cstdint>
 #include <cstring>
 
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
 #ifndef VECTOR_BYTES
 #define VECTOR_BYTES 16
 #endif
@@ -32,6 +36,7 @@ struct Vectors {
   static constexpr int lanes = VECTOR_BYTES / sizeof(Real);
   typedef Real Reals __attribute__((vector_size(VECTOR_BYTES)));
   typedef typename Integer<Real>::Type Integers __attribute__((vector_size(VECTOR_BYTES)));
+  typedef Real HalfOfReals __attribute__((vector_size(VECTOR_BYTES / 2)));
   typedef uint16_t Halves __attribute__((vector_size(VECTOR_BYTES / 2)));
 };
 template <class Real>
@@ -76,11 +81,20 @@ INLINE Real largest(Reals<Real> v) {
   return v[0];
 }
 
-template <class Real>
-INLINE double sum(Reals<Real> v) {
-  double total = 0.0;
-  for (int i = 0; i < kLanes<Real>; ++i) total += v[i];
-  return total;
+// The sum of a vector's numbers, in double precision from the first addition on.
+INLINE double sum(Reals<double> v) {
+#if defined(__clang__)
+  for (int i = 1; i < kLanes<double>; ++i) v[0] += v[i];
+#else
+  for (int n = kLanes<double> / 2; n > 0; n /= 2) v += __builtin_shuffle(v, lane_numbers<double>() ^ n);
+#endif
+  return v[0];
+}
+
+INLINE double sum(Reals<float> v) {
+  Vectors<float>::HalfOfReals halves[2];
+  std::memcpy(halves, &v, sizeof(v));
+  return sum(__builtin_convertvector(halves[0], Reals<double>) + __builtin_convertvector(halves[1], Reals<double>));
 }
 
 // The two half precisions, computed in float. What is stored is rounded to the nearest, to even in the middle.
@@ -160,6 +174,15 @@ INLINE void store_one(Half* to, double value) {
   to->bits = static_cast<uint16_t>(rounded(Half{}, all(static_cast<float>(value)))[0]);
 }
 
+// p 2^n, where n is an integer, and the last bits of `shifted`.
+INLINE Reals<float> times_power(Reals<float> p, Reals<float> shifted, Reals<float> n) {
+#if defined(__AVX512F__)
+  return _mm512_scalef_ps(p, n);
+#else
+  return p * bits<Reals<float>>((bits<Bits>(shifted) << 23) + (127 << 23));
+#endif
+}
+
 // exp(x) for x <= 0, within one unit in the last place; 0 where the result would be subnormal; NaN stays NaN. What comes of
 // an x below the lowest is meaningless until the last line replaces it.
 INLINE Reals<float> exp(Reals<float> x) {
@@ -172,8 +195,7 @@ INLINE Reals<float> exp(Reals<float> x) {
   p = p * r + 0.166665206898f;
   p = p * r + 0.499999934517f;
   p = p * (r * r) + r + 1.0f;
-  const Reals<float> power = bits<Reals<float>>((bits<Bits>(shifted) << 23) + (127 << 23));
-  return x < lowest ? Reals<float>{} : p * power;
+  return x < lowest ? Reals<float>{} : times_power(p, shifted, n);
 }
 
 INLINE Reals<double> exp(Reals<double> x) {
