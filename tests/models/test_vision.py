@@ -1,10 +1,12 @@
 """The vision models: parameter counts as published, names as in public checkpoints, weights as first drawn."""
 
 import math
+import re
 
 import pytest
 import torch
 from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
 
 from squentropy.models import VGG11, ResNet18, TemporalConvNet, WideResNet, efficientnet_b0, resnet50, vit
 
@@ -35,6 +37,27 @@ def count(model):
 def test_parameter_counts_are_the_published_ones(build, parameters):
     with torch.device("meta"):
         assert count(build()) == parameters
+
+
+# Billions of multiply-adds for an image: torchvision's table of weights, and for WRN-28-10 the table of its paper.
+@pytest.mark.parametrize(
+    ("build", "size", "billions"),
+    [
+        (lambda: ResNet18(1000), 224, 1.81),
+        (lambda: VGG11(1000), 224, 7.61),
+        (lambda: resnet50(1000), 224, 4.09),
+        (lambda: efficientnet_b0(1000), 224, 0.39),
+        (lambda: vit(1000), 224, 17.56),
+        (lambda: WideResNet(10, widen=10), 32, 5.2),
+    ],
+    ids=["resnet18", "vgg11", "resnet50", "efficientnet", "vit", "wide_resnet"],
+)
+def test_whole_networks_compute_as_much_as_the_published_ones(build, size, billions):
+    """Strides, paddings and groups show in it: numbers of parameters are the same without them."""
+    with torch.device("meta"), FlopCounterMode(display=False) as counter:
+        output = build().eval()(torch.empty(1, 3, size, size))
+    assert getattr(output, "logits", output).shape == (1, 10 if size == 32 else 1000)
+    assert counter.get_total_flops() / 2e9 == pytest.approx(billions, rel=0.02)
 
 
 @pytest.mark.parametrize(
@@ -142,6 +165,32 @@ def test_a_block_of_resnet_is_the_published_formula():
     hidden = normalised(torch.conv2d(hidden, block.conv2.weight, padding=1), block.bn2)
     around = normalised(torch.conv2d(inputs, block.downsample[0].weight, stride=2), block.downsample[1])
     torch.testing.assert_close(block(inputs), (hidden + around).clamp(min=0))
+
+
+def name_in_transformers(name):
+    """`layer1.0.conv2.weight` is `resnet.encoder.stages.0.layers.0.layer.1.convolution.weight` there."""
+    if name.startswith("fc"):
+        return name.replace("fc", "classifier.1")
+    for ours, theirs in {"downsample.0": "shortcut.convolution", "downsample.1": "shortcut.normalization"}.items():
+        name = name.replace(ours, theirs)
+    stage = re.match(r"layer(\d)\.(\d)\.", name)
+    for ours, theirs in {"conv": "convolution", "bn": "normalization"}.items():
+        place = f"layer.{{}}.{theirs}" if stage else f"embedder.embedder.{theirs}"
+        name = re.sub(rf"\b{ours}(\d)", lambda found, place=place: place.format(int(found[1]) - 1), name)
+    return f"resnet.{name}" if stage is None else f"resnet.encoder.stages.{int(stage[1]) - 1}.layers.{name[7:]}"
+
+
+def test_resnet_computes_what_another_implementation_does_with_its_weights():
+    """The same weights in transformers' network of basic blocks, under its names."""
+    ours = ResNet18(10, width=8).eval()
+    for module in ours.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            nn.init.normal_(module.running_mean)
+            nn.init.uniform_(module.running_var, 0.5, 2.0)
+    theirs = resnet50(10, layer_type="basic", embedding_size=8, hidden_sizes=[8, 16, 32, 64], depths=[2, 2, 2, 2])
+    theirs.load_state_dict({name_in_transformers(name): value for name, value in ours.state_dict().items()})
+    images = torch.randn(2, 3, 64, 64)
+    torch.testing.assert_close(ours(images), theirs.eval()(images).logits)
 
 
 @pytest.mark.parametrize("model", [ResNet18(10), WideResNet(10, widen=4, depth=16), VGG11(10, hidden=64)], ids=type)

@@ -6,6 +6,7 @@ from squentropy.models.mlp import mlp
 from squentropy.models.pairwise_word_interaction import PairwiseWordInteraction
 from squentropy.models.resnet import ResNet18
 from squentropy.models.resnet50 import resnet50
+from squentropy.models.resnet50_tfjs import resnet50_from_tfjs
 from squentropy.models.tcn import TemporalConvNet
 from squentropy.models.transformer_xl import TransformerXL
 from squentropy.models.vgg import VGG11
@@ -23,5 +24,6 @@ __all__ = [
     "efficientnet_b0",
     "mlp",
     "resnet50",
+    "resnet50_from_tfjs",
     "vit",
 ]
