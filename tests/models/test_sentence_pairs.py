@@ -29,13 +29,13 @@ def test_padding_changes_nothing(model):
 
 def test_given_vectors_are_trained_and_padding_is_not(model):
     model(FIRST, SECOND).square().sum().backward()
-    touched = model.embedding.weight.grad.abs().sum(dim=1) > 0
+    touched = model.sentences.embedding.weight.grad.abs().sum(dim=1) > 0
     assert touched.tolist() == [False, False] + [True] * 8
     kind = type(model)
     vectors = torch.arange(40.0).reshape(10, 4)
     given = kind(10, 3, width=4, hidden=3, vectors=vectors)
-    torch.testing.assert_close(given.embedding.weight[1:], vectors[1:])
-    assert given.embedding.weight[0].tolist() == [0] * 4
+    torch.testing.assert_close(given.sentences.embedding.weight[1:], vectors[1:])
+    assert given.sentences.embedding.weight[0].tolist() == [0] * 4
 
 
 def test_esim_equals_its_equations():
@@ -43,7 +43,7 @@ def test_esim_equals_its_equations():
     torch.manual_seed(1)
     model = ESIM(10, 2, width=4, hidden=3).double().eval()
     words = [torch.tensor([2, 3, 4]), torch.tensor([5, 6])]
-    a, b = (model.encoder.lstm(model.embedding(each)[None])[0][0] for each in words)
+    a, b = (model.sentences(each[None])[0][0] for each in words)
     e = torch.stack([torch.stack([x @ y for y in b]) for x in a])
     a_attended = torch.stack([torch.softmax(e[i], 0) @ b for i in range(3)])
     b_attended = torch.stack([torch.softmax(e[:, j], 0) @ a for j in range(2)])

@@ -103,6 +103,13 @@ def test_the_base_model_has_41_million_parameters():
     assert model.head.weight is model.embedding.weight
 
 
+def test_untied_from_the_embedding_the_output_layer_begins_at_zero():
+    torch.manual_seed(0)
+    model = TransformerXL(7, layers=1, width=6, heads=2, head_width=4, inner=5, tied=False)
+    assert model(tokens(2, 3), None)[0].tolist() == [[[0.0] * 7] * 3] * 2
+    assert model.embedding.weight.abs().min() > 0
+
+
 @pytest.mark.parametrize("training", [True, False])
 def test_segments_with_memory_are_one_long_segment(training):
     model = small(memory=12, eval_memory=12).train(training)

@@ -10,6 +10,7 @@ import torch
 
 from squentropy.data import DataError, MissingDataError
 from squentropy.study import Shard, plan
+from squentropy.study.devices import Devices, train_on
 from squentropy.study.published import find_row
 from squentropy.study.training import train
 from squentropy.tasks import TASKS
@@ -204,26 +205,88 @@ def test_a_corpus_shorter_than_a_segment_of_each_stream(tmp_path):
         task.load("small", tmp_path)
 
 
-@pytest.mark.parametrize("name", ["transformer_xl-text8", "bert-sst-2", "esim-qqp"])
-def test_the_mean_is_the_same_in_parts_as_in_one_batch(tmp_path, name):
-    """Without dropout, accumulation changes nothing but rounding: padding and ignored tokens count nowhere."""
+FAMILIES = ["transformer_xl-text8", "bert-sst-2", "esim-qqp", "pwim-qqp"]
+
+
+def without_dropout(folder, name):
+    """A task whose training has nothing random but the order of its batches, for two epochs."""
     if name == "bert-sst-2":
         pytest.importorskip("transformers")
         none = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-        language_files.write_checkpoint(tmp_path / "checkpoints" / "tiny", **none)
-        language_files.write_sst2(tmp_path)
+        language_files.write_checkpoint(folder / "checkpoints" / "tiny", **none)
+        language_files.write_sst2(folder)
         task = reviews()
-    elif name == "esim-qqp":
-        language_files.write_qqp(tmp_path)
-        options = {"train": None, "test": None, "vectors": "none", "model": {"width": 6, "hidden": 8, "dropout": 0.0}}
+    elif name.endswith("qqp"):
+        language_files.write_qqp(folder)
+        model = {"dropout": 0.0} if name == "esim-qqp" else {"size": 16, "channels": [8, 8]}
+        options = {"train": None, "test": None, "vectors": "none", "model": {"width": 6, "hidden": 8, **model}}
         task = with_recipe(ROWS[name], options=options, batch_size=16)
     else:
-        language_files.write_text8(tmp_path)
+        language_files.write_text8(folder)
         task = with_recipe(ROWS[name], **{**CHARACTERS, "model": {**CHARACTERS["model"], "dropout": 0.0}})
-    one = trained(with_recipe(task, epochs=2), tmp_path)
-    parts = trained(with_recipe(task, epochs=2, accumulate=3), tmp_path)
-    assert parts.curves["train_loss"] == pytest.approx(one.curves["train_loss"], rel=1e-3)
-    torch.testing.assert_close(parts.logits, one.logits, rtol=1e-2, atol=1e-2)
+    return with_recipe(task, epochs=2)
+
+
+def assert_same_training(result, expected):
+    assert result.curves["train_loss"] == pytest.approx(expected.curves["train_loss"], rel=1e-3)
+    torch.testing.assert_close(result.logits, expected.logits, rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_mean_is_the_same_in_parts_as_in_one_batch(tmp_path, name):
+    """Accumulation changes nothing but rounding: padding and ignored tokens count nowhere."""
+    task = without_dropout(tmp_path, name)
+    assert_same_training(trained(with_recipe(task, accumulate=3), tmp_path), trained(task, tmp_path))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_mean_is_the_same_in_two_processes_as_in_one(tmp_path, name):
+    run, task, data = prepared(without_dropout(tmp_path, name), tmp_path)
+    together = train_on(Devices.parse("cpu:2"), {task.name: task}.__getitem__, run, data)
+    assert_same_training(together, train(run, task, data))
+
+
+FULL_SIZES = {"bert": 109_483_778, "transformer_xl": 41_055_949, "esim": 4_330_802, "pwim": 2_161_830}
+"""Parameters of the models: BERT with two classes, Transformer-XL with 205 symbols, the others without their words."""
+
+
+@pytest.fixture(scope="module")
+def full_size_files(tmp_path_factory):
+    """Every data set of the language tasks in its published form, and a checkpoint as large as BERT-base."""
+    pytest.importorskip("transformers")
+    folder = tmp_path_factory.mktemp("published")
+    for write in ("mrpc", "sst2", "qnli", "qqp", "newsgroups"):
+        getattr(language_files, f"write_{write}")(folder)
+    for write in ("text8", "enwik8"):
+        getattr(language_files, f"write_{write}")(folder, characters=100_000_000)
+    base = {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072}
+    base |= {"vocab_size": 30522, "max_position_embeddings": 512}
+    language_files.write_checkpoint(folder / "checkpoints" / "bert-base-uncased", **base)
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ROWS)
+def test_full_size_models_take_real_training_steps(full_size_files, name, monkeypatch):
+    """At scale paper through the real loading code; only batches, segments and the rows that are taken are fewer."""
+    monkeypatch.setattr("squentropy.data.word_vectors.find_spec", lambda name: None)
+    changes = {"options": {"train": 16, "test": 8}, "batch_size": 8}
+    if name.startswith("transformer_xl"):
+        changes = {"options": {"train": 300, "test": 60, "length": 64}, "batch_size": 2}
+    task = with_recipe(ROWS[name], "paper", epochs=2, evaluate_every=1, **changes)
+    run, task, data = prepared(task, full_size_files, scale="paper")
+    parameters = list(task.build(data, run.recipe).parameters())
+    family = name.partition("-")[0]
+    further = {
+        "bert": (data.num_classes - 2) * (768 + 1),
+        "transformer_xl": (data.num_classes - 205) * (512 + 1),
+    }.get(family, parameters[0].numel())
+    assert sum(each.numel() for each in parameters) == FULL_SIZES[family] + further
+    curves = train(run, task, data).curves
+    assert len(curves["train_loss"]) == 2
+    assert all(map(math.isfinite, curves["train_loss"]))
+    assert curves["weight_norm"][0] != curves["weight_norm"][1]
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the real data sets are not at hand")

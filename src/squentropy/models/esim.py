@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from squentropy.models.sentence_pairs import PADDING, Encoder, embedding
+from squentropy.models.sentence_pairs import Encoder, Sentences
 
 
 class ESIM(nn.Module):
@@ -41,8 +41,7 @@ class ESIM(nn.Module):
         vectors: Tensor | None = None,
     ) -> None:
         super().__init__()
-        self.embedding = embedding(num_words, width, vectors)
-        self.encoder = Encoder(width, hidden)
+        self.sentences = Sentences(num_words, width, hidden, dropout, vectors)
         self.projection = nn.Sequential(nn.Linear(8 * hidden, hidden), nn.ReLU())
         self.composition = Encoder(hidden, hidden)
         self.dropout = nn.Dropout(dropout)
@@ -56,11 +55,7 @@ class ESIM(nn.Module):
 
     def forward(self, first: Tensor, second: Tensor) -> Tensor:
         """Returns the logits of a batch of pairs."""
-        masks = [words != PADDING for words in (first, second)]
-        encoded = [
-            self.encoder(self.dropout(self.embedding(words)), mask.sum(dim=1))
-            for words, mask in zip((first, second), masks, strict=True)
-        ]
+        encoded, masks = zip(*map(self.sentences, (first, second)), strict=True)
         similarity = encoded[0] @ encoded[1].transpose(1, 2)
         attended = [
             _softmax(similarity, masks[1]) @ encoded[1],

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from squentropy.models.sentence_pairs import PADDING, Encoder, embedding
+from squentropy.models.sentence_pairs import Sentences
 
 MAPS = 13
 _OUT_OF_FOCUS = 0.1
@@ -56,8 +56,7 @@ class PairwiseWordInteraction(nn.Module):
                 f"size must be at least {2 ** (len(channels) - 1)} for {len(channels)} poolings, got {size}"
             )
         self.size = size
-        self.embedding = embedding(num_words, width, vectors)
-        self.encoder = Encoder(width, hidden)
+        self.sentences = Sentences(num_words, width, hidden, vectors=vectors)
         blocks: list[nn.Module] = []
         for incoming, outgoing in pairwise((MAPS, *channels)):
             blocks += [nn.Conv2d(incoming, outgoing, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2, ceil_mode=True)]
@@ -68,12 +67,8 @@ class PairwiseWordInteraction(nn.Module):
 
     def forward(self, first: Tensor, second: Tensor) -> Tensor:
         """Returns the logits of a batch of pairs."""
-        first, second = first[:, : self.size], second[:, : self.size]
-        masks = [words != PADDING for words in (first, second)]
-        states = [
-            self.encoder(self.embedding(words), mask.sum(dim=1))
-            for words, mask in zip((first, second), masks, strict=True)
-        ]
+        cut = (words[:, : self.size] for words in (first, second))
+        states, masks = zip(*map(self.sentences, cut), strict=True)
         here = masks[0][:, :, None] & masks[1][:, None]
         cube = torch.cat([similarities(*states), here[:, None].to(states[0].dtype)], dim=1) * here[:, None]
         cube = cube * in_focus(cube[:, 9].detach(), cube[:, 10].detach(), here)[:, None]

@@ -1,4 +1,4 @@
-"""What the two models of sentence pairs share: embedding and encoding of padded sentences."""
+"""What the two models of sentence pairs share: words of padded sentences, embedded and read in both directions."""
 
 from __future__ import annotations
 
@@ -10,19 +10,38 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 PADDING, UNKNOWN = 0, 1
 
 
-def embedding(num_words: int, width: int, vectors: Tensor | None) -> nn.Embedding:
-    """Makes an embedding of words, learned or from given vectors (num_words, width).
+class Sentences(nn.Module):
+    """Embeds words (B, L) padded with 0 and reads them with a bidirectional LSTM.
+
+    Args:
+        num_words: Size of the vocabulary.
+        width: Size d of the embedding.
+        hidden: Size of the LSTM's state in each direction.
+        dropout: Share of the embedding that is dropped.
+        vectors: Vectors of the words (num_words, d) that the embedding begins with; learned from the beginning if None.
 
     Examples:
-        >>> embedding(3, 2, torch.ones(3, 2))(torch.tensor([PADDING, 2])).tolist()
-        [[0.0, 0.0], [1.0, 1.0]]
+        >>> states, mask = Sentences(5, width=2, hidden=3)(torch.tensor([[2, 4], [3, PADDING]]))
+        >>> states.shape, mask.tolist()
+        (torch.Size([2, 2, 6]), [[True, True], [True, False]])
     """
-    layer = nn.Embedding(num_words, width, padding_idx=PADDING)
-    with torch.no_grad():
-        if vectors is not None:
-            layer.weight.copy_(vectors)
-        layer.weight[PADDING] = 0
-    return layer
+
+    def __init__(
+        self, num_words: int, width: int, hidden: int, dropout: float = 0.0, vectors: Tensor | None = None
+    ) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(num_words, width, padding_idx=PADDING)
+        with torch.no_grad():
+            if vectors is not None:
+                self.embedding.weight.copy_(vectors)
+            self.embedding.weight[PADDING] = 0
+        self.dropout = nn.Dropout(dropout)
+        self.encoder = Encoder(width, hidden)
+
+    def forward(self, words: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns the states (B, L, 2 hidden) at the words, and where (B, L) there are any."""
+        mask = words != PADDING
+        return self.encoder(self.dropout(self.embedding(words)), mask.sum(dim=1)), mask
 
 
 class Encoder(nn.Module):

@@ -13,7 +13,7 @@ Memory: TypeAlias = tuple[Tensor, ...]
 
 
 class TransformerXL(nn.Module):
-    """A language model over a small set of symbols, with the embedding tied to the output layer.
+    """A language model over a small set of symbols.
 
     Called with tokens (B, T) and the memory that the last call returned, it gives logits (B, T, C) and the new memory:
     for each layer its inputs at the last M positions (B, M, d), detached.
@@ -32,6 +32,9 @@ class TransformerXL(nn.Module):
         eval_memory: The same in evaluation. There each position attends to this many positions, itself included,
             wherever in its segment it stands ("same length"); in training, to all that are there.
         clamp: Greatest distance in evaluation that is told from greater ones; None tells all.
+        tied: Whether the embedding is the weight of the output layer, too, as published. If not, that weight begins at
+            0: the square loss first shrinks what makes the logits large, and a shrunken embedding says nothing of the
+            symbols for long.
 
     Examples:
         >>> model = TransformerXL(27, layers=2, width=16, heads=2, head_width=8, inner=32, memory=4, eval_memory=6)
@@ -53,6 +56,7 @@ class TransformerXL(nn.Module):
         memory: int = 512,
         eval_memory: int = 2100,
         clamp: int | None = 820,
+        tied: bool = True,
     ) -> None:
         super().__init__()
         self.memory, self.eval_memory, self.clamp = memory, eval_memory, clamp
@@ -63,7 +67,10 @@ class TransformerXL(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.head = nn.Linear(width, num_tokens)
         self._initialise()
-        self.head.weight = self.embedding.weight
+        if tied:
+            self.head.weight = self.embedding.weight
+        else:
+            nn.init.zeros_(self.head.weight)
 
     def _initialise(self) -> None:
         for module in self.modules():
