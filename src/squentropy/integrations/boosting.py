@@ -1,6 +1,7 @@
 """Squentropy for gradient boosting: what all libraries share. Trees add to raw scores, which are the logits."""
 
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -187,3 +188,46 @@ def weights_of(sample_weight: Any, class_weight: Any, target: NDArray[np.int64],
 def decisions(logits: Array) -> Array:
     """Return logits (N, C) as scikit-learn wants them: for two classes the second minus the first (N,)."""
     return logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What boosting is given in place of labels.
+
+    Attributes:
+        labels: The labels (C,), sorted.
+        target: Their indices (N,).
+        weight: Weights (N,) of rows and classes together, or None.
+        start: The scores (C,) to start from.
+
+    Examples:
+        >>> Prepared.of(["no", "yes", "no", "yes"], None, None, 1.0).start
+        array([0., 0.])
+    """
+
+    labels: NDArray[Any]
+    target: NDArray[np.int64]
+    weight: Any
+    start: Array
+
+    @classmethod
+    def of(cls, y: Any, sample_weight: Any, class_weight: Any, square_weight: float) -> Self:
+        """Number the labels y (N,), and find where boosting starts."""
+        check_square_weight(square_weight)
+        labels, target = numbered_labels(y)
+        weight = weights_of(sample_weight, class_weight, target, labels)
+        return cls(labels, target, weight, starting_scores(class_totals(target, weight, len(labels)), square_weight))
+
+
+class Objective:
+    """The gradient and the Hessian as LightGBM and XGBoost ask for them."""
+
+    def __init__(self, square_weight: float) -> None:
+        self.square_weight = square_weight
+
+    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> tuple[Array, Array]:
+        """Return both (N, C) for class indices (N,) and logits (N, C), multiplied by the weights (N,)."""
+        gradient, hessian = gradient_and_hessian(y_pred, y_true.astype(np.int64), self.square_weight)
+        if sample_weight is None:
+            return gradient, hessian
+        return gradient * sample_weight[:, None], hessian * sample_weight[:, None]

@@ -66,7 +66,6 @@ class SquentropyCatBoostClassifier(CatBoostClassifier):  # type: ignore[misc]
             cat_features: As in CatBoost.
             options: Others of CatBoost's, such as `early_stopping_rounds`, `use_best_model` and `verbose`.
         """
-        boosting.check_square_weight(self.square_weight)
         for name in _COMPUTED:
             if name in self._init_params:
                 raise ValueError(f"{name} is {self._init_params[name]!r}; leave it out, or use class_weight")
@@ -75,9 +74,8 @@ class SquentropyCatBoostClassifier(CatBoostClassifier):  # type: ignore[misc]
                 raise ValueError(f"{name} is given; leave it out, the starting score is computed from the classes")
         if isinstance(X, Pool) or isinstance(eval_set, Pool):
             raise TypeError("a Pool cannot be used, as its labels cannot be changed: give inputs and labels apart")
-        labels, target = boosting.numbered_labels(y)
-        weight = boosting.weights_of(sample_weight, self.class_weight, target, labels)
-        start = boosting.starting_scores(boosting.class_totals(target, weight, len(labels)), self.square_weight)
+        prepared = boosting.Prepared.of(y, sample_weight, self.class_weight, self.square_weight)
+        labels, start = prepared.labels, prepared.start
         cat_features = self._init_params.get("cat_features") if cat_features is None else cat_features
 
         def pool(x: Any, numbers: NDArray[np.int64], weight: Any) -> Pool:
@@ -93,7 +91,7 @@ class SquentropyCatBoostClassifier(CatBoostClassifier):  # type: ignore[misc]
         try:
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", "Failed to import numba|Failed to optimize method", UserWarning)
-                super().fit(pool(X, target, weight), eval_set=watched or None, **options)
+                super().fit(pool(X, prepared.target, prepared.weight), eval_set=watched or None, **options)
         finally:
             self._init_params = given
         self.set_scale_and_bias(1.0, start.tolist())

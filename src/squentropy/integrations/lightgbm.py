@@ -67,7 +67,6 @@ class SquentropyLGBMClassifier(LGBMClassifier):  # type: ignore[misc]
             categorical_feature: As in LightGBM.
             callbacks: As in LightGBM, such as `lightgbm.early_stopping(10)`.
         """
-        boosting.check_square_weight(self.square_weight)
         for name, supported in {"objective": None, "boosting_type": ("gbdt", "dart", "goss")}.items():
             value = getattr(self, name)
             if value is not None and value not in (supported or ()):
@@ -76,16 +75,15 @@ class SquentropyLGBMClassifier(LGBMClassifier):  # type: ignore[misc]
                 )
         if self.get_params().get("linear_tree"):
             raise ValueError("linear_tree is True; use False: the starting score goes into constant leaves")
-        labels, target = boosting.numbered_labels(y)
-        weight = boosting.weights_of(sample_weight, self.class_weight, target, labels)
-        start = boosting.starting_scores(boosting.class_totals(target, weight, len(labels)), self.square_weight)
+        prepared = boosting.Prepared.of(y, sample_weight, self.class_weight, self.square_weight)
+        labels, start = prepared.labels, prepared.start
         pairs = [eval_set] if isinstance(eval_set, tuple) else list(eval_set or [])
         metrics = [eval_metric] if callable(eval_metric) or isinstance(eval_metric, str) else eval_metric
         super().fit(
             X,
             y,
             sample_weight=sample_weight,
-            init_score=np.tile(start, (len(target), 1)),
+            init_score=np.tile(start, (len(prepared.target), 1)),
             eval_X=tuple(x for x, _ in pairs) or None,
             eval_y=tuple(boosting.numbers_of(values, labels) for _, values in pairs) or None,
             eval_init_score=[np.tile(start, (len(values), 1)) for _, values in pairs] or None,
@@ -123,7 +121,7 @@ class SquentropyLGBMClassifier(LGBMClassifier):  # type: ignore[misc]
     def _process_params(self, stage: str) -> dict[str, Any]:
         """What LightGBM's library gets: a tree for each class, and no metric of its own, which would see no softmax."""
         if stage == "fit":
-            self._objective = _Objective(self.square_weight)
+            self._objective = boosting.Objective(self.square_weight)
         parameters: dict[str, Any] = super()._process_params(stage)
         parameters.pop("square_weight", None)
         return {**parameters, "num_class": self._n_classes, "metric": "None"}
@@ -134,17 +132,6 @@ class SquentropyLGBMClassifier(LGBMClassifier):  # type: ignore[misc]
             leaves = booster.dump_model(num_iteration=1)["tree_info"][tree]["num_leaves"]
             for leaf in range(leaves):
                 booster.set_leaf_output(tree, leaf, booster.get_leaf_output(tree, leaf) + score)
-
-
-class _Objective:
-    """The gradient and the Hessian as LightGBM asks for them."""
-
-    def __init__(self, square_weight: float) -> None:
-        self.square_weight = square_weight
-
-    def __call__(self, y_true: Any, y_pred: Any, weight: Any) -> tuple[Any, Any]:
-        gradient, hessian = boosting.gradient_and_hessian(y_pred, y_true.astype(np.int64), self.square_weight)
-        return (gradient, hessian) if weight is None else (gradient * weight[:, None], hessian * weight[:, None])
 
 
 class _Metric:

@@ -63,22 +63,20 @@ class SquentropyXGBClassifier(XGBClassifier):  # type: ignore[misc]
             sample_weight_eval_set: As in XGBoost.
             feature_weights: As in XGBoost.
         """
-        boosting.check_square_weight(self.square_weight)
         if self.objective not in (None, "binary:logistic", "multi:softprob"):  # XGBoost's own defaults
             raise ValueError(f"objective is {self.objective!r}; leave it out")
         if self.base_score is not None:
             raise ValueError(f"base_score is {self.base_score!r}; leave it out, it is computed from the classes")
-        labels, target = boosting.numbered_labels(y)
-        weight = boosting.weights_of(sample_weight, self.class_weight, target, labels)
-        self._start = boosting.starting_scores(boosting.class_totals(target, weight, len(labels)), self.square_weight)
+        prepared = boosting.Prepared.of(y, sample_weight, self.class_weight, self.square_weight)
+        labels, self._start = prepared.labels, prepared.start
         self.__dict__.pop("_labels", None)  # while XGBoost fits, the classes are 0, 1, ...
         given = self.objective
-        self.objective = _Objective(self.square_weight)
+        self.objective = boosting.Objective(self.square_weight)
         try:
             super().fit(
                 X,
-                target,
-                sample_weight=weight,
+                prepared.target,
+                sample_weight=prepared.weight,
                 eval_set=None if eval_set is None else [(x, boosting.numbers_of(y, labels)) for x, y in eval_set],
                 verbose=verbose,
                 sample_weight_eval_set=sample_weight_eval_set,
@@ -124,16 +122,3 @@ class SquentropyXGBClassifier(XGBClassifier):  # type: ignore[misc]
         """What XGBoost's library gets: as many scores as classes, where they start, and their softmax to predict."""
         own = {"objective": "multi:softprob", "num_class": self.n_classes_, "base_score": self._start.tolist()}
         return super()._configure_fit(booster, {**params, **own}, feature_weights)
-
-
-class _Objective:
-    """The gradient and the Hessian as XGBoost asks for them."""
-
-    def __init__(self, square_weight: float) -> None:
-        self.square_weight = square_weight
-
-    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> tuple[Any, Any]:
-        gradient, hessian = boosting.gradient_and_hessian(y_pred, y_true.astype(np.int64), self.square_weight)
-        if sample_weight is None:
-            return gradient, hessian
-        return gradient * sample_weight[:, None], hessian * sample_weight[:, None]
