@@ -39,8 +39,26 @@ def test_kinds(values, kind):
 def test_markers_of_missing_values_are_named():
     column, notices = found(["41", "?", "12", "17.5"] * 5)
     assert column == Column("x", "number", ("?",))
-    assert "'?' in 5 rows" in notices
+    assert "holds numbers, and '?' in 5 rows, which was taken as missing." in notices
     assert column.values(pd.Series(["?", "3"])).isna().tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("values", "numbers", "example"),
+    [
+        (["14,23", "0,125", "-7", "1.234,5"], [14.23, 0.125, -7, 1234.5], "'14,23', which was read as 14.23"),
+        (["1,234.5", "12", "2,000,000", "7.25"], [1234.5, 12, 2e6, 7.25], "'1,234.5', which was read as 1234.5"),
+        (["$12", "$1,250", "$3.50", "$0"], [12, 1250, 3.5, 0], "'$12', which was read as 12"),
+        (["12 %", "7.5%", "0%", "100 %"], [12, 7.5, 0, 100], "'12 %', which was read as 12"),
+    ],
+    ids=["decimal comma", "thousands", "currency", "per cent"],
+)
+def test_numbers_in_other_ways_of_writing(values, numbers, example):
+    column, notices = found([*values * 5, "n/a"])
+    assert column.kind == "number"
+    assert column.values(pd.Series(values)).tolist() == numbers
+    assert f"Column 'x' holds numbers such as {example}; and 'n/a' in 1 row, which was taken as missing." in notices
+    assert column.values(pd.Series(["1,2,3", "red", "10-20"])).isna().all()
 
 
 @pytest.mark.parametrize(

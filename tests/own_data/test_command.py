@@ -8,7 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from squentropy.cli import make_app
-from squentropy.own_data.saved_model import SavedModel, predictions
+from squentropy.own_data import text_file
+from squentropy.own_data.predictions import predictions
+from squentropy.own_data.saved_model import SavedModel
 from squentropy.study.record import CorruptFileError
 from tests.browser import needs_chromium, open_page
 from tests.own_data.tables import flowers
@@ -104,6 +106,21 @@ def test_predict_takes_what_it_never_saw(study, tmp_path):
     assert predicted.notna().all().all()
     in_memory = predictions(SavedModel.load(folder / "out" / "model"), frame)
     assert in_memory["prediction"].tolist() == predicted["prediction"].tolist()
+
+
+def test_predict_reads_a_file_part_after_part(study, tmp_path, monkeypatch):
+    model, frame = study[0] / "out" / "model", flowers(30, seed=2)
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    expected = predictions(SavedModel.load(model), frame)
+    monkeypatch.setattr(text_file, "_ROWS_AT_A_TIME", 7)
+    result = run("predict", model, tmp_path / "new.csv", "--out", tmp_path / "predictions.csv")
+    found = pd.read_csv(tmp_path / "predictions.csv")
+    pd.testing.assert_frame_equal(found, expected, rtol=1e-5)
+    right = (expected["prediction"] == frame["kind"]).mean()
+    assert f"{right:.1%} of the 30 rows with a known 'kind' are predicted rightly" in result.stderr
+    frame.iloc[:, 1:].to_csv(tmp_path / "other.csv", index=False)
+    assert run("predict", model, tmp_path / "other.csv", "--out", tmp_path / "nothing.csv").exit_code != 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new.csv", "other.csv", "predictions.csv"]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 import squentropy
+from squentropy.own_data import compare_table, memory
 from squentropy.own_data.frames import frame_of
 from squentropy.own_data.samples import SourceData, make_data
 from tests.own_data.tables import flowers
@@ -59,6 +60,19 @@ def test_a_table():
     ]
     assert result.model.target == "kind"
     assert set(result.differences["metric"]) == {"accuracy", "ece", "nll"}
+
+
+def test_seeds_of_a_large_table_train_a_few_at_a_time(monkeypatch):
+    together = squentropy.compare(flowers(), "kind", losses=TWO, seeds=3, epochs=3)
+    monkeypatch.setattr(compare_table, "_BYTES_TOGETHER", 1.0)
+    apart = squentropy.compare(flowers(), "kind", losses=TWO, seeds=3, epochs=3)
+    pd.testing.assert_frame_equal(together.runs, apart.runs, rtol=1e-4, atol=1e-5)
+
+
+def test_a_table_whose_inputs_do_not_fit_into_memory_is_refused(monkeypatch):
+    monkeypatch.setattr(memory, "available_memory", lambda: 1e4)
+    with pytest.raises(ValueError, match=r"120 rows with 8 inputs of the network each would need .* --sample 200000"):
+        squentropy.compare(flowers(), "kind", losses=TWO, seeds=1, epochs=1)
 
 
 def test_what_is_temporary_goes_with_the_result(tmp_path, monkeypatch):

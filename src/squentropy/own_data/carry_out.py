@@ -29,14 +29,17 @@ class FixedTask:
         return self.task
 
 
-def carry_out(task: Task, runs: Sequence[Run], store: Store, console: Console) -> list[Record]:
-    """Does the runs that have no record, all seeds of a loss together, and shows how it goes.
+def carry_out(
+    task: Task, runs: Sequence[Run], store: Store, console: Console, together: int | None = None
+) -> list[Record]:
+    """Does the runs that have no record, the seeds of a loss together, and shows how it goes.
 
     Args:
         task: The runs' task.
         runs: All runs, those of a loss one after another.
         store: Where the records go, and what is done already.
         console: Where progress is shown.
+        together: How many seeds at most train at a time, if the task is stacked; all if None.
 
     Returns:
         The records of all runs, in their order.
@@ -45,7 +48,7 @@ def carry_out(task: Task, runs: Sequence[Run], store: Store, console: Console) -
         ValueError: If runs cannot be done; or if all have failed, with the reason of the first.
     """
     find = FixedTask(task)
-    jobs = _jobs(task, runs, store)
+    jobs = _jobs(task, runs, store, together or len(runs))
     with Display(jobs, 1, console) as display:
         for job in jobs:
             problem = execute(job, _progress(display, job), find=find, store=store)
@@ -59,16 +62,18 @@ def carry_out(task: Task, runs: Sequence[Run], store: Store, console: Console) -
     return records
 
 
-def _jobs(task: Task, runs: Sequence[Run], store: Store) -> list[Job]:
-    """One job for each loss, whose seeds train together; without stacking, one for each run."""
+def _jobs(task: Task, runs: Sequence[Run], store: Store, most: int) -> list[Job]:
+    """One job for each loss, whose seeds train together, at most so many; without stacking, one for each run."""
     present = store.run_ids()
     jobs = []
-    for _, members in groupby(runs, key=lambda run: run.loss if task.stacked else run.run_id):
-        together = tuple(members)
-        missing = tuple(run for run in together if run.run_id not in present)
-        if missing:
-            each = task.seconds.get(together[0].scale, 1.0)
-            jobs.append(Job(together, missing, each * len(together)))
+    size = most if task.stacked else 1
+    for _, members in groupby(runs, key=lambda run: run.loss):
+        seeds = tuple(members)
+        for together in (seeds[start : start + size] for start in range(0, len(seeds), size)):
+            missing = tuple(run for run in together if run.run_id not in present)
+            if missing:
+                each = task.seconds.get(together[0].scale, 1.0)
+                jobs.append(Job(together, missing, each * len(together)))
     return jobs
 
 

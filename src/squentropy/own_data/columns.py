@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from squentropy.own_data.dates import find_format, parse_dates
+from squentropy.own_data.number_formats import PLAIN, find_number_format, parse_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +35,8 @@ class Column:
         name: As it stands in the table.
         kind: "number", "category" or "date".
         markers: Texts in lower case that stand for a missing value.
-        date_format: How dates are written, for `pandas.to_datetime`; empty if the column holds them as such.
+        written: How dates are written, for `pandas.to_datetime`, or numbers, as in `number_formats`; empty if the
+            column holds them as such.
 
     Examples:
         >>> import pandas as pd
@@ -45,7 +47,7 @@ class Column:
     name: str
     kind: Kind
     markers: tuple[str, ...] = ()
-    date_format: str = ""
+    written: str = ""
 
     def values(self, series: pd.Series[Any]) -> pd.Series[Any]:
         """Reads values: numbers as float64, categories as text, dates as datetime64. What cannot be read is missing."""
@@ -53,13 +55,13 @@ class Column:
 
         if self.kind == "number":
             if not pd.api.types.is_numeric_dtype(series):
-                series = pd.to_numeric(self._without_markers(series), errors="coerce")
+                series = parse_numbers(self._without_markers(series), self.written)
             numbers = series.astype("float64")
             return numbers.where(np.isfinite(numbers))
         if self.kind == "date":
             if pd.api.types.is_datetime64_any_dtype(series):
                 return _without_zone(series)
-            return parse_dates(self._without_markers(series), self.date_format)
+            return parse_dates(self._without_markers(series), self.written)
         return self._without_markers(series)
 
     def _without_markers(self, series: pd.Series[Any]) -> pd.Series[Any]:
@@ -147,7 +149,7 @@ def _look_at(series: pd.Series[Any], name: str, is_kept: bool, is_category: bool
     if pd.api.types.is_datetime64_any_dtype(series):
         return _constant(present, len(series)) or _Look(Column(name, "date"))
     if pd.api.types.is_numeric_dtype(series) and not is_category:
-        return _numbers(present, name, len(series), (), is_kept)
+        return _numbers(Column(name, "number"), present, len(series), is_kept)
     if present.map(lambda value: isinstance(value, list | dict | np.ndarray)).any():
         raise ValueError(f"column {name!r} holds lists or mappings: leave it out with --drop {_quoted(name)}")
     return _texts(as_text(present), name, len(series), is_kept, is_category or _is_categorical(series))
@@ -165,7 +167,8 @@ def _constant(present: pd.Series[Any], rows: int) -> _Look | None:
     return None
 
 
-def _numbers(present: pd.Series[Any], name: str, rows: int, markers: tuple[str, ...], is_kept: bool) -> _Look:
+def _numbers(column: Column, present: pd.Series[Any], rows: int, is_kept: bool) -> _Look:
+    name = column.name
     constant = _constant(present, rows)
     if constant is not None:
         return constant
@@ -177,7 +180,7 @@ def _numbers(present: pd.Series[Any], name: str, rows: int, markers: tuple[str, 
             return _Look(None, f"numbers the rows; left out. --keep {_quoted(name)} uses it.")
         if _NAMES_OF_IDS.search(name):
             return _named_like_an_id(name, is_unique, present.nunique())
-    return _Look(Column(name, "number", markers))
+    return _Look(column)
 
 
 def _named_like_an_id(name: str, is_unique: bool, levels: int) -> _Look:
@@ -197,28 +200,23 @@ def _is_whole(present: pd.Series[Any]) -> bool:
 
 def _texts(present: pd.Series[Any], name: str, rows: int, is_kept: bool, is_category: bool) -> _Look:
     """Texts: numbers or dates as text, categories, names of rows, free text."""
-    import pandas as pd
-
     if not is_category:
         lower = present.str.lower()
         is_marker = lower.isin(_MARKERS)
         values = present[~is_marker]
         if not len(values):
             return _Look(None, "has no values; left out.")
-        numbers = pd.to_numeric(values, errors="coerce")
-        share = float(numbers.notna().mean())
+        markers = tuple(sorted(set(lower[is_marker])))
+        written, share = find_number_format(values)
+        numbers = parse_numbers(values, written)
         if share == 1:
-            markers = tuple(sorted(set(lower[is_marker])))
-            look = _numbers(numbers, name, rows, markers, is_kept)
-            return replace(look, notice=look.notice or _markers_notice(present[is_marker]))
+            look = _numbers(Column(name, "number", markers, written), numbers, rows, is_kept)
+            return replace(look, notice=look.notice or _numbers_notice(values, written, present[is_marker]))
         if share > 0 and (share >= _MOSTLY or values.nunique() > _FEW_LEVELS):
             return _mixed(name, values[numbers.isna()], share)
         date_format = find_format(values)
         if date_format is not None:
-            look = _constant(values, rows) or _Look(
-                Column(name, "date", tuple(sorted(set(lower[is_marker]))), date_format)
-            )
-            return look
+            return _constant(values, rows) or _Look(Column(name, "date", markers, date_format))
         present = values if share == 0 else present
     constant = _constant(present, rows)
     if constant is not None:
@@ -226,12 +224,19 @@ def _texts(present: pd.Series[Any], name: str, rows: int, is_kept: bool, is_cate
     return _free_text(present, name, is_kept) or _nothing_frequent(present) or _Look(Column(name, "category", ("",)))
 
 
-def _markers_notice(markers: pd.Series[Any]) -> str | None:
-    written = [text for text in dict.fromkeys(markers) if text]
-    if not written:
-        return None
-    shown = " and ".join(repr(text) for text in written[:3])
-    return f"holds numbers, and {shown} in {len(markers):,} rows; that was taken as missing."
+def _numbers_notice(values: pd.Series[Any], written: str, markers: pd.Series[Any]) -> str | None:
+    """What one should know where numbers are written in an unusual way, or texts were taken as missing."""
+    notices = []
+    if written != PLAIN:
+        text = values[parse_numbers(values, PLAIN).isna()].iloc[0]
+        [number] = parse_numbers(values[values == text].iloc[:1], written)
+        notices.append(f"numbers such as {text!r}, which was read as {number:g}")
+    texts = [text for text in dict.fromkeys(markers) if text]
+    if texts:
+        shown = " and ".join(repr(text) for text in texts[:3])
+        rows = "1 row" if len(markers) == 1 else f"{len(markers):,} rows"
+        notices.append(f"{'' if notices else 'numbers, and '}{shown} in {rows}, which was taken as missing")
+    return f"holds {'; and '.join(notices)}." if notices else None
 
 
 def _mixed(name: str, texts: pd.Series[Any], share: float) -> _Look:

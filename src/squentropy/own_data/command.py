@@ -6,6 +6,7 @@ import re
 import shlex
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -233,27 +234,19 @@ def predict(
 
     Example: `squentropy predict comparison/model data.csv --out predictions.csv`
     """
-    from squentropy.own_data.columns import as_text
-    from squentropy.own_data.read import read_table
-    from squentropy.own_data.saved_model import SavedModel, predictions
+    from squentropy.own_data.predictions import write_predictions, written_whole
+    from squentropy.own_data.read import open_table
+    from squentropy.own_data.saved_model import SavedModel
 
     loaded = SavedModel.load(model)
-    raw = read_table(data, delimiter=_unescaped(delimiter))
-    found = predictions(loaded, raw.frame)
-    text = found.to_csv(index=False, float_format="%.6g", lineterminator="\n")
-    if out is None:
-        sys.stdout.write(text)
-    else:
-        out.write_text(text, encoding="utf-8")
-    for notice in raw.notices:
+    file = open_table(data, _unescaped(delimiter))
+    with nullcontext(sys.stdout) if out is None else written_whole(out) as text:
+        known = write_predictions(loaded, file.parts(), text)
+    for notice in file.notices:
         print(f"note: {notice}", file=sys.stderr)
-    if loaded.target in raw.frame.columns:
-        known = as_text(raw.frame[loaded.target])
-        present = known.notna() & (known != "")
-        if present.any():
-            right = float((found["prediction"][present] == known[present]).mean())
-            print(
-                f"{right:.1%} of the {int(present.sum()):,} rows with a known {loaded.target!r} are predicted rightly; "
-                "this says little if the model was trained on them",
-                file=sys.stderr,
-            )
+    if known.rows:
+        print(
+            f"{known.right / known.rows:.1%} of the {known.rows:,} rows with a known {loaded.target!r} are predicted "
+            "rightly; this says little if the model was trained on them",
+            file=sys.stderr,
+        )

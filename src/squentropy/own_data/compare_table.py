@@ -11,6 +11,7 @@ from rich.console import Console
 from squentropy.own_data.carry_out import carry_out, study_folder
 from squentropy.own_data.describe import background
 from squentropy.own_data.final_model import train_final
+from squentropy.own_data.memory import check_memory
 from squentropy.own_data.outcome import Outcome, Score, Scores
 from squentropy.own_data.recipe import HIDDEN, build, make_recipe, seconds_per_run
 from squentropy.own_data.result import LossComparison
@@ -22,7 +23,8 @@ from squentropy.study.canonical import digest
 LOSSES = ("squentropy", "cross_entropy", "rescaled_square", "focal", "label_smoothing")
 SEEDS = 10
 SCALE = "small"
-_BYTES_KEPT = 2e9
+_BYTES_KEPT = _BYTES_TOGETHER = 2e9
+_COPIES = 3.0  # of a seed's inputs: its own, those in the stack of seeds, and while one is made of the other
 
 
 def compare_table(
@@ -47,6 +49,7 @@ def compare_table(
         console: Where progress is shown; nowhere if None.
     """
     console = console or Console(quiet=True)
+    together = _seeds_together(table, seeds)
     splits = _Splits(table)
     data = splits(0)
     task = _task(table, make_recipe(data.train_rows, epochs, hidden), splits, data)
@@ -54,13 +57,26 @@ def compare_table(
     test_share = data.test_rows / data.train_rows if table.splitter.is_anew else None
     with study_folder(out) as folder, torch.random.fork_rng(devices=[]):
         store = Store(folder)
-        records = carry_out(task, runs, store, console)
+        records = carry_out(task, runs, store, console, together)
         with console.status("logistic regression and gradient boosting"):
             yardsticks = {name: _yardstick(name, splits, seeds, folder) for name in YARDSTICKS}
         outcome = Outcome.of(records, store, yardsticks, test_share)
         with console.status("training the model that is saved"):
             model = train_final(table, task, outcome, runs)
     return LossComparison(outcome, background(table, data, seeds), store, model, is_temporary=out is None)
+
+
+def _seeds_together(table: Table, seeds: int) -> int:
+    """Returns how many seeds train at a time, by the size of the table alone; refuses what does not fit into memory."""
+    size = _COPIES * 4.0 * len(table.values) * table.num_inputs
+    together = max(1, min(seeds, int(_BYTES_TOGETHER / size)))
+    check_memory(
+        f"{len(table.values):,} rows with {table.num_inputs:,} inputs of the network each",
+        together * size,
+        "take a random part of the rows, on the command line with --sample 200000, or leave columns with many "
+        "categories out",
+    )
+    return together
 
 
 class _Splits:

@@ -84,7 +84,7 @@ def _columns(table: Table) -> ReportTable:
         rows.append(
             [
                 Entry(column.name),
-                Entry(column.kind, f"written {column.date_format}" if column.date_format else ""),
+                Entry(column.kind, f"written {column.written}" if column.written else ""),
                 Entry(f"{values.nunique():,}"),
                 Entry(f"{missing:.1f}"),
                 Entry(f"{width.inputs(column.kind)}"),

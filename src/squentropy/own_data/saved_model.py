@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -159,22 +159,3 @@ def _check_kind(kind: str, written: pd.Series[Any], values: pd.Series[Any]) -> N
             f"column {written.name!r} held {kind}s when the model was trained, now it holds values such as "
             f"{present.iloc[0]!r}: write them as they were"
         )
-
-
-def predictions(model: SavedModel, frame: pd.DataFrame) -> pd.DataFrame:
-    """Returns for each row the class, how probable it is, and the probability of each class.
-
-    Args:
-        model: The model.
-        frame: The table.
-    """
-    import pandas as pd
-
-    probs = model.predict_proba(frame)
-    answer = probs.argmax(1)
-    columns: dict[str, Sequence[Any]] = {
-        "prediction": [model.classes[number] for number in answer.tolist()],
-        "confidence": probs.max(1).tolist(),
-    }
-    columns |= {f"probability of {label}": probs[:, number].tolist() for number, label in enumerate(model.classes)}
-    return pd.DataFrame(columns, index=frame.index)

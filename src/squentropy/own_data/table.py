@@ -71,6 +71,11 @@ class Table:
         """Rows of each class (C,)."""
         return np.bincount(self.target.codes, minlength=len(self.target.classes)).astype(np.int64)
 
+    @property
+    def num_inputs(self) -> int:
+        """Inputs of the network for each row."""
+        return sum(width.inputs(column.kind) for column, width in zip(self.columns, self.widths, strict=True))
+
     def fit(self, rows: Indices) -> Preprocessing:
         """Fits the preprocessing on training rows."""
         return Preprocessing.fitted(self.columns, self.widths, self.values.iloc[rows])
