@@ -44,6 +44,11 @@ class Rows:
     def __len__(self) -> int:
         return int(self._values.shape[0])
 
+    @property
+    def num_features(self) -> int:
+        """Numbers in a row."""
+        return int(self._values.shape[1])
+
     def take(self, index: Tensor) -> Tensor:
         """Return the rows (n, d) of an index (n,). The next call with as many rows may write over them."""
         if self._is_sparse:

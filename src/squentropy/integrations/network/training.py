@@ -2,7 +2,7 @@
 
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +16,8 @@ from squentropy.integrations.network.rows import Rows
 
 #: Those of torch.optim that treat each number by itself, and so can take all layers as one tensor.
 OPTIMIZERS = ("Adam", "AdamW", "SGD", "NAdam", "RAdam", "RMSprop", "Adagrad", "Adadelta", "Adamax", "ASGD", "Rprop")
+
+_NUMBERS_GATHERED = 2**17
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,15 @@ class Labelled:
     def __len__(self) -> int:
         """Number of rows."""
         return len(self.target)
+
+    def batches(self, order: Tensor, size: int) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
+        """Yield inputs, target and weight of the rows of an order, `size` at a time."""
+        # Many batches are gathered at once, but not so many that they leave the cache before they are used.
+        together = max(1, _NUMBERS_GATHERED // (size * self.rows.num_features))
+        for index in torch.split(order, together * size):
+            inputs, target = torch.split(self.rows.take(index), size), torch.split(self.target[index], size)
+            weight = [None] * len(target) if self.weight is None else torch.split(self.weight[index], size)
+            yield from zip(inputs, target, weight, strict=True)
 
 
 @dataclass(frozen=True)
@@ -111,10 +122,8 @@ def run_epoch(
     else:
         order = torch.randperm(len(data), generator=generator).to(device)
     total = torch.zeros((), dtype=torch.float64, device=device)
-    for index in torch.split(order, batch_size):
-        inputs, target = data.rows.take(index), data.target[index]
-        weight = None if data.weight is None else data.weight[index]
-        value, gradient = loss.step(network.forward(inputs), target, weight, 1 / len(index))
+    for inputs, target, weight in data.batches(order, batch_size):
+        value, gradient = loss.step(network.forward(inputs), target, weight, 1 / len(target))
         network.backward(inputs, gradient)
         optimizer.step()
         total += value
