@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from squentropy.bench import calibration, classifier, engine, heads, language, losses, speech, training, vision
+from squentropy.bench import calibration, classifier, compare, engine, heads, language, losses, speech, training, vision
 from squentropy.bench.case import COMPILED
 from squentropy.bench.cases import CASES, MEAN_TARGETS, select
 from squentropy.data import MANIFEST
@@ -12,6 +12,7 @@ from squentropy.data import MANIFEST
 CPU = torch.device("cpu")
 OTHER_LOSSES = {losses.BASELINE, "rescaled_square", "label_smoothing", "focal", "logit_penalty"}
 TABLE = training._Shape(rows=100, features=7, classes=3)
+NETWORK = classifier._Setting(rows=400, features=6, classes=3, hidden=(16, 8), batch_size=20)
 STEPS = {
     "losses": lambda: losses._steps((6, 5), torch.float32, True, CPU),
     "heads": lambda: heads._steps(6, 4, 9, CPU),
@@ -23,7 +24,8 @@ STEPS = {
     },
     "engine": lambda: engine._steps(4, CPU),
     "vision": lambda: {**vision._training_steps(CPU), **vision._input_steps(CPU)},
-    "classifier": lambda: classifier._steps(400, 6, 3, CPU),
+    "classifier": lambda: classifier._steps(NETWORK, CPU),
+    "compare": lambda: compare._steps(60, 6, 3, 1, CPU),
     "language": lambda: {
         **language.step_steps(32, 2, 4, CPU),
         **language.evaluation_steps(1, 8, 8, CPU),
@@ -68,11 +70,22 @@ def test_calibration_errors_are_one():
 
 
 def test_classifiers_train_the_same_network_as_long():
-    theirs, ours = (step() for step in classifier._steps(400, 6, 3, CPU).values())
-    assert theirs.n_iter_ == ours.n_iter_ == 3
+    theirs, ours = (step() for step in classifier._steps(NETWORK, CPU).values())
+    assert theirs.n_iter_ == ours.n_iter_ == 5
     ours_shapes = [layer.weight.T.shape for layer in ours.module_[::2]]
     assert [weight.shape for weight in theirs.coefs_] == ours_shapes
     assert theirs.batch_size == ours.batch_size
+    assert len(theirs.loss_curve_) == len(ours.loss_curve_)
+    wrong = classifier._errors(NETWORK, CPU)
+    assert 0 < wrong[classifier.OURS] < 0.5
+    assert 0 < wrong[classifier.BASELINE] < 0.5
+
+
+def test_a_comparison_trains_five_losses_with_ten_seeds():
+    result = compare._steps(60, 6, 3, 1, CPU)[compare.OURS]()
+    assert (result.models["seeds"] == 10).all()
+    assert len(result.outcome.networks) == 5
+    assert len(result.outcome.yardsticks) == 2
 
 
 def test_planning_gives_as_many_ids_as_runs():

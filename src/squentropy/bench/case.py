@@ -7,7 +7,8 @@ from typing import Literal, TypeAlias
 import torch
 
 Step: TypeAlias = Callable[[], object]
-Quantity: TypeAlias = Literal["time", "memory"]
+Errors: TypeAlias = Mapping[str, float]
+Quantity: TypeAlias = Literal["time", "memory", "error"]
 
 #: Left out by `--quick`: compilation takes longer than all the rest.
 COMPILED = "official formula, compiled"
@@ -21,7 +22,7 @@ class Target:
         contestant: Who.
         at_most: The largest ratio to `against`, or seconds or bytes if there is nobody to compare with.
         against: Another contestant of the case, or None.
-        quantity: "time", or "memory" for the extra memory at the peak.
+        quantity: "time", "memory" for the extra memory at the peak, or "error".
     """
 
     contestant: str
@@ -40,6 +41,7 @@ class Case:
             for example.
         baseline: The contestant that ratios are given to.
         targets: What must be reached.
+        errors: `errors(device)` returns what each contestant gets wrong, where speed alone says little.
 
     Examples:
         >>> case = Case("sums/1000", lambda device: {"sum": torch.ones(1000, device=device).sum}, baseline="sum")
@@ -51,6 +53,7 @@ class Case:
     steps: Callable[[torch.device], Mapping[str, Step]]
     baseline: str
     targets: tuple[Target, ...] = ()
+    errors: Callable[[torch.device], Errors] | None = None
 
     @property
     def group(self) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from squentropy.bench.calibration import CALIBRATION_CASES
 from squentropy.bench.case import Case, Target
 from squentropy.bench.classifier import CLASSIFIER_CASES
+from squentropy.bench.compare import COMPARE_CASES
 from squentropy.bench.engine import ENGINE_CASES
 from squentropy.bench.heads import HEAD_CASES
 from squentropy.bench.language import LANGUAGE_CASES
@@ -21,6 +22,7 @@ CASES = {
         *CALIBRATION_CASES,
         *TRAINING_CASES,
         *CLASSIFIER_CASES,
+        *COMPARE_CASES,
         *ENGINE_CASES,
         *LANGUAGE_CASES,
         *SPEECH_CASES,

@@ -3,7 +3,7 @@
 import math
 import statistics
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from squentropy.bench.case import Quantity, Target
 
@@ -40,6 +40,7 @@ class Outcome:
         seconds: Seconds of one step, for each contestant and round.
         extra_bytes: The extra memory at the peak of a step.
         missing: Why other contestants could not take part.
+        errors: What each contestant gets wrong, of a case that asks for it.
 
     Examples:
         >>> seconds = {"ours": [1.0, 2.0, 2.0], "theirs": [2.0, 8.0, 4.0]}
@@ -55,6 +56,7 @@ class Outcome:
     seconds: Mapping[str, list[float]]
     extra_bytes: Mapping[str, int]
     missing: Mapping[str, str]
+    errors: Mapping[str, float] = field(default_factory=dict)
 
     def time(self, contestant: str) -> Spread:
         """The seconds of a step."""
@@ -77,6 +79,8 @@ class Outcome:
         if quantity == "time":
             spread = self.time(contestant) if against is None else self.time_ratio(contestant, against)
             return spread.median
+        if quantity == "error":
+            return self.errors[contestant] / (1.0 if against is None else self.errors[against])
         return self.extra_bytes[contestant] if against is None else self.memory_ratio(contestant, against)
 
 

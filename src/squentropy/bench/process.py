@@ -53,6 +53,7 @@ def measure(case: Case, settings: Settings) -> Outcome:
         seconds=times["seconds"],
         extra_bytes=_ask(case.name, settings, list(times["seconds"])),
         missing=times["missing"],
+        errors=times["errors"],
     )
 
 

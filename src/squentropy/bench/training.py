@@ -65,7 +65,8 @@ def _network(data: TensorData) -> nn.Sequential:
     return mlp(data.train.inputs.shape[1], _HIDDEN, data.num_classes)
 
 
-def _train_as_users_do(run: Run, data: TensorData) -> dict[str, float]:
+def train_as_users_do(run: Run, data: TensorData) -> dict[str, float]:
+    """Train the network for tables alone, with a `DataLoader` and autograd, and return its metrics."""
     torch.manual_seed(run.seed)
     model, loss, recipe = _network(data), run.loss.function(), run.recipe
     optimizer = torch.optim.SGD(model.parameters(), recipe.learning_rate, momentum=0.9, weight_decay=5e-4)
@@ -101,7 +102,7 @@ def _training_steps(
     tables = [_noise(shape) for shape in shapes]
     task, runs = _runs(losses, epochs)
     return {
-        BASELINE: lambda: [[_train_as_users_do(run, data) for run in runs] for data in tables],
+        BASELINE: lambda: [[train_as_users_do(run, data) for run in runs] for data in tables],
         OURS: lambda: [train_stacked(runs, task, [data] * len(runs)) for data in tables],
     }
 

@@ -35,7 +35,8 @@ def _steps(case: str, settings: Settings) -> Mapping[str, Step]:
 def _time(case: str, settings: Settings) -> dict[str, object]:
     device = torch.device(settings.device)
     seconds, missing = seconds_by_round(_steps(case, settings), settings.seconds, settings.rounds, device)
-    return {"seconds": seconds, "missing": missing}
+    errors = CASES[case].errors
+    return {"seconds": seconds, "missing": missing, "errors": {} if errors is None else errors(device)}
 
 
 def _memory(case: str, settings: Settings, contestants: Sequence[str]) -> dict[str, int]:
