@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -37,6 +38,7 @@ def augmented(data):
 @pytest.mark.parametrize("killed_at", [0.01, 0.25, 0.61, 0.99])
 @pytest.mark.parametrize("task", [CLASSIFICATION, dropout_task(), LANGUAGE, SPEECH], ids=lambda task: task.name)
 def test_resumes_to_the_same_bits(tmp_path, task, killed_at):
+    """Killed once, and once more two steps later: in the same epoch, where that is long enough."""
     run, task, data = prepared(task)
     if task.name == "dropout":
         data = augmented(data)
@@ -45,15 +47,17 @@ def test_resumes_to_the_same_bits(tmp_path, task, killed_at):
 
     def kill(share):
         reported.append(share)
-        if share >= killed_at:
+        if share >= killed_at and len(reported) != kill.spared:
             raise Killed
 
-    with pytest.raises(Killed):
-        train(run, task, data, checkpoint, kill)
-    resumed = []
-    result = train(run, task, data, checkpoint, resumed.append)
+    kill.spared = 0
+    for _ in range(2):
+        with suppress(Killed):
+            train(run, task, data, checkpoint, kill)
+        kill.spared = len(reported) + 1
+    result = train(run, task, data, checkpoint, reported.append)
     assert_same_bits(result, train(run, task, data))
-    assert len(reported) + len(resumed) == len(set(reported + resumed)) + 1  # only the last step was made again
+    assert len(reported) <= len(set(reported)) + 2  # only the last step before a kill was made again
 
 
 @pytest.mark.parametrize("task", [CLASSIFICATION, LANGUAGE], ids=lambda task: task.name)

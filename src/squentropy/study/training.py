@@ -240,6 +240,7 @@ class _Training:
         self.position = _Position(**self.fabric.to_device(state["position"]))
         self.result = Result(**state["result"])
         self.order.set_state(state["order"])
+        self.order_before = self.order.get_state()
         torch.set_rng_state(state["random"])
         if self.fabric.device.type == "cuda":
             torch.cuda.set_rng_state(state["random_cuda"], self.fabric.device)
