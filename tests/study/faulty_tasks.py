@@ -25,14 +25,14 @@ def raises(data, recipe):
     raise RuntimeError("no such layer")
 
 
-def is_killed(data, recipe):
+def is_killed(scale, data_dir):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def is_killed_once(data, recipe):
+def is_killed_once(scale, data_dir):
     if not mark("killed once"):
         os.kill(os.getpid(), signal.SIGKILL)
-    return CLASSIFICATION.build(data, recipe)
+    return STACKED.load(scale, data_dir)
 
 
 def raises_once(data, recipe):
@@ -41,7 +41,7 @@ def raises_once(data, recipe):
     return CLASSIFICATION.build(data, recipe)
 
 
-def sleeps(data, recipe):
+def sleeps(scale, data_dir):
     mark(f"asleep {os.getpid()}")
     time.sleep(3600)
 
@@ -74,10 +74,10 @@ def infinite(model, data, recipe):
 
 FAULTY = {
     "raises": replace(CLASSIFICATION, build=raises),
-    "killed": replace(CLASSIFICATION, build=is_killed),
-    "killed_once": replace(CLASSIFICATION, build=is_killed_once),
+    "killed": replace(STACKED, load=is_killed),
+    "killed_once": replace(STACKED, load=is_killed_once),
     "raises_once": replace(CLASSIFICATION, build=raises_once),
-    "sleeps": replace(CLASSIFICATION, build=sleeps),
+    "sleeps": replace(CLASSIFICATION, load=sleeps),
     "no_data": replace(CLASSIFICATION, load=no_data),
     "bad_data": replace(CLASSIFICATION, load=bad_data),
     "no_split": replace(CLASSIFICATION, split=no_split_for_seed_1),

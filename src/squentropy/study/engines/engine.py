@@ -9,7 +9,7 @@ from squentropy.study.plan import Job
 
 @dataclass(frozen=True)
 class Running:
-    """A job has come so far; `share` is from 0 to 1."""
+    """A job has come so far; `share` is from 0 to 1, and 0 when it begins."""
 
     job: Job
     share: float

@@ -7,16 +7,21 @@ import sys
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 
 import torch
 
-from squentropy.study.engines.engine import Events, Finished, Lost, Running, Work
+from squentropy.study.engines.engine import Event, Events, Finished, Lost, Running, Work
 from squentropy.study.plan import Job
 
-_PROCESSES = multiprocessing.get_context("spawn")
+# Workers are forked from a server that has imported PyTorch once: they begin at once, and share its memory. Elsewhere
+# than on Linux the system's libraries do not stand it.
+_PROCESSES = (
+    multiprocessing.get_context("forkserver") if sys.platform == "linux" else multiprocessing.get_context("spawn")
+)
+_IMPORTED_ONCE = ["squentropy.study.execution"]
 _ATTEMPTS = 2
 _SECONDS_BETWEEN_SHARES = 0.25
 _SECONDS_TO_END = 0.5
@@ -39,22 +44,19 @@ def run_locally(jobs: Sequence[Job], work: Work, workers: int) -> Events:
     """
     waiting = deque(jobs)
     attempts: Counter[str] = Counter()
+    _PROCESSES.set_forkserver_preload(_IMPORTED_ONCE)
     staff = [_Worker(work) for _ in range(min(workers, len(jobs)))]
     try:
         while True:
-            for worker in staff:
-                if worker.job is None and waiting:
-                    worker.begin(waiting.popleft())
+            yield from [worker.begin(waiting.popleft()) for worker in staff if worker.job is None and waiting]
             busy = [(worker, worker.job) for worker in staff if worker.job is not None]
             if not busy:
                 return
             heard = wait([worker.connection for worker, _ in busy])
-            for worker, job in busy:
-                if worker.connection not in heard:
-                    continue
+            for worker, job in [pair for pair in busy if pair[0].connection in heard]:
                 try:
-                    message = worker.connection.recv()
-                except (EOFError, OSError):
+                    event = worker.hear(job)
+                except _ProcessEndedError:
                     reason = worker.end()
                     if not worker.is_ready and (worker.process.exitcode or 0) >= 0:  # another one would end so, too
                         raise RuntimeError(f"a worker could not begin, {reason}; {_HINT}") from None
@@ -62,24 +64,20 @@ def run_locally(jobs: Sequence[Job], work: Work, workers: int) -> Events:
                     attempts[job.job_id] += 1
                     if attempts[job.job_id] < _ATTEMPTS:
                         waiting.appendleft(job)
-                    else:
-                        yield Lost(job, reason)
-                    continue
-                if isinstance(message, Exception):
-                    raise message
-                if message is _READY:
-                    worker.is_ready = True
-                elif isinstance(message, float):
-                    yield Running(job, message)
-                else:
-                    worker.job = None
-                    yield Finished(job, message)
+                        continue
+                    event = Lost(job, reason)
+                if event is not None:
+                    yield event
     finally:
         for worker in staff:
             worker.process.terminate()
         deadline = time.monotonic() + _SECONDS_TO_END
         for worker in staff:
             worker.end(max(0.0, deadline - time.monotonic()))
+
+
+class _ProcessEndedError(Exception):
+    """The process of a worker has ended before its job."""
 
 
 class _Worker:
@@ -89,15 +87,32 @@ class _Worker:
         self.job: Job | None = None
         self.is_ready = False
         self.connection, theirs = _PROCESSES.Pipe()
-        self.process = _PROCESSES.Process(target=_serve, args=(theirs, work))
+        self.process = _PROCESSES.Process(target=_serve, args=(theirs, work, dict(os.environ)))
         with _interrupts_held_back():
             self.process.start()
         theirs.close()
 
-    def begin(self, job: Job) -> None:
+    def begin(self, job: Job) -> Running:
         self.job = job
         with suppress(BrokenPipeError):  # its end is noticed where its answer is awaited
             self.connection.send(job)
+        return Running(job, 0.0)
+
+    def hear(self, job: Job) -> Event | None:
+        """What it has to say of its job, if anything; what `work` raised is raised."""
+        try:
+            message = self.connection.recv()
+        except (EOFError, OSError):
+            raise _ProcessEndedError from None
+        if isinstance(message, Exception):
+            raise message
+        if message is _READY:
+            self.is_ready = True
+            return None
+        if isinstance(message, float):
+            return Running(job, message)
+        self.job = None
+        return Finished(job, message)
 
     def end(self, seconds: float = _SECONDS_TO_END) -> str:
         """Makes sure that the process has ended, by force after some seconds, and says how it did."""
@@ -126,8 +141,10 @@ def _interrupts_held_back() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _serve(connection: Connection, work: Work) -> None:
+def _serve(connection: Connection, work: Work, environment: Mapping[str, str]) -> None:
     """What a worker process does: it takes jobs until its parent closes the connection or ends."""
+    os.environ.update(environment)  # that of the server may be older
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it, and ends its workers
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # half-written files are removed on the way out
     threading.Thread(target=end_with_parent, daemon=True).start()
     torch.set_num_threads(1)

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from squentropy.study.engines.engine import Events, Finished, Lost, Work
+from squentropy.study.engines.engine import Events, Finished, Lost, Running, Work
 from squentropy.study.plan import Job
 
 
@@ -43,6 +43,7 @@ def run_on_ray(jobs: Sequence[Job], work: Work, workers: int) -> Events:
             while waiting and len(running) < workers:
                 job = waiting.popleft()
                 running[carry_out.remote(shared_work, job)] = job
+                yield Running(job, 0.0)
             (reference, *_), _ = ray.wait(list(running))
             job = running.pop(reference)
             try:
