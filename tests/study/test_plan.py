@@ -54,8 +54,14 @@ def test_longest_first_and_unknown_times_between():
     runs = plan(tasks, ["squentropy"], 1, "small")
     made = jobs(runs, runs, find(*tasks))
     assert [job.runs[0].task for job in made] == ["slow", "unknown", "quick"]
-    measured = jobs(runs, runs, find(*tasks), {("quick", "small"): 5000.0, ("slow", "paper"): 9000.0})
-    assert [(job.runs[0].task, job.seconds) for job in measured] == [("quick", 5000), ("slow", 1000), ("unknown", 60)]
+
+
+def test_what_was_measured_goes_before_what_tasks_say_and_corrects_the_others():
+    tasks = [task("small", seconds={"small": 10.0}), task("middle", seconds={"small": 20.0}), task("unknown")]
+    runs = plan(tasks, ["squentropy"], 1, "small")
+    measured = {("small", "small"): 50.0, ("middle", "paper"): 9000.0}  # a machine that is five times as slow
+    made = jobs(runs, runs, find(*tasks), measured)
+    assert [(job.runs[0].task, job.seconds) for job in made] == [("unknown", 300), ("middle", 100), ("small", 50)]
 
 
 def test_jobs_of_a_stacked_task_are_few_seeds_of_one_loss():

@@ -43,18 +43,55 @@ def test_the_time_left_is_learnt_from_what_was_done():
 def test_the_last_long_job_keeps_one_worker_busy():
     long, *short = made = jobs_of(100.0, 10.0, 10.0, 10.0)
     forecast = Forecast(made, workers=4)
-    forecast.take_in(Running(long, 0.0), now=0.0)
+    for job in made:
+        forecast.take_in(Running(job, 0.0), now=0.0)
     for job in short:
-        forecast.take_in(Finished(job, None), now=10.0)
-    # 30 of 130 seconds were done in 10 by three workers; 100 are left for one: 4 workers' share of the speed.
-    assert forecast.seconds_left(now=10.0) == pytest.approx(4 * 100 / 3)
+        forecast.take_in(Finished(job, None), now=20.0)
+    assert forecast.seconds_left(now=20.0) == 180.0  # of 200, as the others took twice what they said
+    forecast.take_in(Running(long, 0.5), now=60.0)
+    assert forecast.seconds_left(now=60.0) == 60.0  # as its own progress says
+
+
+def test_small_jobs_are_judged_by_small_jobs():
+    """Large ones take half of what they say and small ones five times as long, as each has something to begin with."""
+    large, small = [100.0] * 10, [1.0] * 200
+    made = jobs_of(*large, *small)
+    forecast = Forecast(made, workers=1)
+    now = 0.0
+    for job in made[:110]:
+        forecast.take_in(Running(job, 0.0), now)
+        now += 50.0 if job.seconds == 100.0 else 5.0
+        forecast.take_in(Finished(job, None), now)
+    assert forecast.seconds_left(now) == pytest.approx(100 * 5.0)
+
+
+def test_a_job_that_begins_again_is_measured_from_there():
+    first, second = made = jobs_of(10.0, 10.0)
+    forecast = Forecast(made, workers=1)
+    for share, now in ((0.0, 0.0), (0.9, 90.0), (0.0, 100.0), (0.5, 105.0)):
+        forecast.take_in(Running(first, share), now)
+    assert forecast.seconds_left(now=105.0) == 5.0 + 10.0
+    forecast.take_in(Finished(first, None), now=110.0)
+    forecast.take_in(Finished(second, "no data"), now=110.0)
+    assert (forecast.seconds_left(now=110.0), forecast.share) == (0.0, 1.0)
 
 
 def test_nothing_to_do_is_done():
     assert Forecast([], workers=2).share == 1.0
 
 
-@pytest.mark.parametrize(("seconds", "said"), [(0, "0 s"), (59.4, "59 s"), (59.6, "1 min 0 s"), (3600, "1 h 0 min")])
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (0, "0 s"),
+        (59.4, "59 s"),
+        (59.6, "1 min 0 s"),
+        (3600, "1 h 0 min"),
+        (172799, "47 h 59 min"),
+        (172800, "2 days"),
+        (3e9, "34,722 days"),
+    ],
+)
 def test_durations(seconds, said):
     assert duration(seconds) == said
 

@@ -13,6 +13,7 @@ from squentropy.study.forecast import Forecast
 from squentropy.study.plan import Job
 
 _SECONDS_BETWEEN_LINES = 10.0
+_SECONDS_BETWEEN_UPDATES = 0.1
 
 
 class Display:
@@ -28,7 +29,7 @@ class Display:
         self._forecast = Forecast(jobs, workers)
         self._runs_done, self._runs = 0, sum(len(job.missing) for job in jobs)
         self._console, self._told = console, set[str]()
-        self._line_written = time.monotonic()
+        self._line_written, self._updated = time.monotonic(), 0.0
         columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.description}"))
         self._bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
         self._all = self._bar.add_task("starting", total=1.0)
@@ -49,6 +50,11 @@ class Display:
         if isinstance(event, Finished | Lost):
             self._runs_done += len(event.job.missing)
             self._tell(event.job, event.reason if isinstance(event, Lost) else event.problem)
+        if now - self._updated >= _SECONDS_BETWEEN_UPDATES:
+            self._updated = now
+            self._update(now)
+
+    def _update(self, now: float) -> None:
         left = self._forecast.seconds_left(now)
         text = f"{self._runs_done} of {self._runs} runs" + ("" if left is None else f", {duration(left)} left")
         self._bar.update(self._all, completed=self._forecast.share, description=text)
@@ -66,12 +72,14 @@ def duration(seconds: float) -> str:
     """Says a time roughly.
 
     Examples:
-        >>> duration(42.3), duration(90), duration(7300)
-        ('42 s', '1 min 30 s', '2 h 1 min')
+        >>> duration(42.3), duration(90), duration(7300), duration(10**8)
+        ('42 s', '1 min 30 s', '2 h 1 min', '1,157 days')
     """
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+    if whole < 48 * 3600:
+        return f"{whole // 3600} h {whole % 3600 // 60} min"
+    return f"{whole // 86400:,} days"

@@ -1,60 +1,92 @@
 """How far a study has come, and how long it will still take."""
 
+from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from squentropy.study.engines import Event, Running
 from squentropy.study.plan import Job
+
+_RECENT = 20
+
+
+@dataclass
+class _Begun:
+    """A job that is being done: when it was first heard of, how far it was then, and how far it is."""
+
+    at: float
+    share_then: float
+    share: float
 
 
 class Forecast:
     """Takes in events and estimates the time left.
 
-    Jobs say how long they take in proportion to each other; how fast this machine is, shows from the first event on.
+    Jobs say how long they take, but only roughly, and small ones err otherwise than large ones. So what is being done
+    is judged by its own progress, and what waits by what the last jobs took against what they had said.
 
     Args:
         jobs: All jobs that are to be done.
         workers: How many are done at a time.
 
     Examples:
-        >>> from squentropy.study.engines import Finished
         >>> jobs = [Job((), (), seconds) for seconds in (20.0, 10.0, 5.0)]
         >>> forecast = Forecast(jobs, workers=1)
-        >>> for job, now in zip(jobs[:2], (100.0, 120.0)):
-        ...     forecast.take_in(Finished(job, None), now)
-        >>> forecast.seconds_left(now=120.0)  # what should have taken 10 seconds took 20
-        10.0
+        >>> forecast.take_in(Running(jobs[0], 0.0), now=100.0)
+        >>> forecast.take_in(Running(jobs[0], 0.25), now=110.0)
+        >>> forecast.seconds_left(now=110.0)  # a quarter of what should take 20 seconds took 10
+        60.0
     """
 
     def __init__(self, jobs: Sequence[Job], workers: int) -> None:
-        self._left = {job: job.seconds for job in jobs}
-        self._total = sum(self._left.values())
         self._workers = workers
-        self._first: tuple[float, float] | None = None
+        self._total = self._waiting = sum(job.seconds for job in jobs)
+        self._running: dict[Job, _Begun] = {}
+        self._recent: deque[tuple[float, float]] = deque(maxlen=_RECENT)  # as the job had said, as it was
 
     def take_in(self, event: Event, now: float) -> None:
         """Notes how far a job has come at a time in seconds."""
-        share = event.share if isinstance(event, Running) else 1.0
-        self._left[event.job] = event.job.seconds * (1 - share)
-        if self._first is None:
-            self._first = now, self.left
-
-    @property
-    def left(self) -> float:
-        """What is left, in seconds as the jobs count them."""
-        return sum(self._left.values())
+        job = event.job
+        if isinstance(event, Running):
+            if job not in self._running:
+                self._waiting -= job.seconds
+            begun = self._running.get(job)
+            if begun is None or event.share < begun.share:  # from the start again, after its process was killed
+                self._running[job] = _Begun(now, event.share, event.share)
+            else:
+                begun.share = event.share
+            return
+        begun = self._running.pop(job, None)
+        if begun is None:
+            self._waiting -= job.seconds
+        else:
+            self._recent.append((job.seconds * (1 - begun.share_then), now - begun.at))
 
     @property
     def share(self) -> float:
-        """How much is done, from 0 to 1."""
-        return 1 - self.left / self._total if self._total else 1.0
+        """How much is done, from 0 to 1, as the jobs count it."""
+        left = self._waiting + sum(job.seconds * (1 - begun.share) for job, begun in self._running.items())
+        return 1 - left / self._total if self._total else 1.0
 
     def seconds_left(self, now: float) -> float | None:
         """Estimates the time left; None while nothing is known."""
-        if self._first is None:
+        observed = [
+            *self._recent,
+            *(
+                (job.seconds * (begun.share - begun.share_then), now - begun.at)
+                for job, begun in self._running.items()
+                if begun.share > begun.share_then
+            ),
+        ]
+        said, taken = sum(each for each, _ in observed), sum(each for _, each in observed)
+        if said <= 0 or taken <= 0:
             return None
-        since, left_then = self._first
-        done = left_then - self.left
-        if done <= 0 or now <= since:
-            return None
-        # At the end the longest job that is left keeps one worker busy, and the others have nothing to do.
-        return max(self.left, self._workers * max(self._left.values())) * (now - since) / done
+        running = [self._seconds_left_of(job, begun, now, taken / said) for job, begun in self._running.items()]
+        # At the end the longest job keeps one worker busy, and the others have nothing to do.
+        return max((sum(running) + self._waiting * taken / said) / self._workers, *running, 0.0)
+
+    def _seconds_left_of(self, job: Job, begun: _Begun, now: float, factor: float) -> float:
+        done = begun.share - begun.share_then
+        if done > 0:
+            return (now - begun.at) * (1 - begun.share) / done
+        return max(0.0, job.seconds * factor * (1 - begun.share) - (now - begun.at))

@@ -86,10 +86,11 @@ def jobs(
         runs: All runs of the study.
         missing: Those to be done.
         find: Returns the task of a name.
-        seconds_per_run: Measured times by task and scale, which go before what the tasks say of themselves.
+        seconds_per_run: Measured times by task and scale. They go before what the tasks say of themselves, and what
+            the others say is corrected as theirs was.
     """
     tasks = {name: find(name) for name in {run.task for run in runs}}
-    measured = seconds_per_run or {}
+    seconds = _estimates(tasks, {(run.task, run.scale) for run in runs}, seconds_per_run or {})
     wanted = {run.run_id for run in missing}
     together: dict[object, list[Run]] = {}
     for run in runs:
@@ -98,9 +99,18 @@ def jobs(
         together.setdefault(key, []).append(run)
 
     def job(members: list[Run]) -> Job:
-        task, scale = members[0].task, members[0].scale
-        each = measured.get((task, scale), tasks[task].seconds.get(scale, _SECONDS_UNKNOWN))
+        each = seconds[members[0].task, members[0].scale]
         return Job(tuple(members), tuple(run for run in members if run.run_id in wanted), each * len(members))
 
     made = [job(members) for members in together.values() if any(run.run_id in wanted for run in members)]
     return sorted(made, key=lambda job: -job.seconds)
+
+
+def _estimates(
+    tasks: Mapping[str, Task], kinds: Collection[tuple[str, str]], measured: Mapping[tuple[str, str], float]
+) -> dict[tuple[str, str], float]:
+    """Returns the seconds of one run for each task and scale."""
+    said = {(task, scale): tasks[task].seconds.get(scale, _SECONDS_UNKNOWN) for task, scale in kinds}
+    both = said.keys() & measured.keys()
+    factor = sum(measured[kind] for kind in both) / sum(said[kind] for kind in both) if both else 1.0
+    return {kind: measured.get(kind, factor * seconds) for kind, seconds in said.items()}
