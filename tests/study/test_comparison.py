@@ -4,8 +4,9 @@ import math
 
 import pytest
 
-from squentropy.study.comparison import ACCURACY_AND_ECE, compare
+from squentropy.study.comparison import compare
 from squentropy.study.findings import Measure
+from squentropy.study.measured import ACCURACY_AND_ECE
 from squentropy.study.published import find_row
 from squentropy.study.results import collect
 from squentropy.study.statistics import WinTieLoss

@@ -11,7 +11,7 @@ from typing import Any
 from squentropy.own_data.answer import answer
 from squentropy.own_data.outcome import COMPARED, Outcome
 from squentropy.study.report import numbers, tables, write_files
-from squentropy.study.report.curves import curves
+from squentropy.study.report.curves import Curve, curves
 from squentropy.study.report.document import Block, Entry, Figure, Report, Section, Table
 from squentropy.study.report.provenance import provenance
 from squentropy.study.report.reliability import reliability
@@ -170,13 +170,12 @@ def _reliability(outcome: Outcome, store: Store) -> list[Figure]:
 
 def _curves(outcome: Outcome) -> list[Block]:
     [scale] = outcome.results.scales
-    shown = (
-        ("accuracy", "accuracy (%)", "Accuracy on the test part during training."),
-        ("ece", "ECE (%)", "ECE on the test part during training."),
-    )
-    figures = [curves(outcome.results, scale, metric, title, 100.0, caption) for metric, title, caption in shown]
+    shown = [
+        Curve("accuracy", "accuracy (%)", 100.0, "Accuracy on the test part during training."),
+        Curve("ece", "ECE (%)", 100.0, "ECE on the test part during training."),
+    ]
     note = "All losses have the same training, and the last epoch counts: nothing was chosen by the test part."
-    return [note, *(figure for figure in figures if figure is not None)]
+    return [note, *curves(outcome.results, scale, shown)]
 
 
 def _json(outcome: Outcome) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from squentropy.study.comparison import cells_by_task
 from squentropy.study.findings import Cell
+from squentropy.study.measured import cells_by_task
 from squentropy.study.report.numbers import NOTHING, count_of, fixed, spread
 from squentropy.study.results import Results
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from squentropy.study.comparison import ACCURACY_AND_ECE, compare
+from squentropy.study.comparison import compare
 from squentropy.study.findings import Comparison, Measure, MeasureComparison
+from squentropy.study.measured import ACCURACY_AND_ECE
 from squentropy.study.published import PublishedRow, errata_for, find_row
 from squentropy.study.report import sentences, tables
-from squentropy.study.report.curves import curves
+from squentropy.study.report.curves import Curve, curves
 from squentropy.study.report.document import Block, Figure, Report, Section
 from squentropy.study.report.method import method
 from squentropy.study.report.provenance import provenance
@@ -129,28 +130,15 @@ def _has_values(each: MeasureComparison) -> bool:
     return any(cell.mean is not None for cells in each.cells.values() for cell in cells.values())
 
 
-def _curves(results: Results, scale: str) -> list[Block]:
+def _curves(results: Results, scale: str) -> list[Figure]:
     names = {record["metric"]["name"] for (at, *_), record in results.records.items() if at == scale}
-    shown = [
-        *(
-            (
-                name,
-                f"{name.replace('_', ' ')} (%)",
-                100.0,
-                f"{name.replace('_', ' ').capitalize()} on the test part during training.",
-            )
-            for name in sorted(names)
-        ),
-        ("ece", "ECE (%)", 100.0, "ECE on the test part during training."),
-        (
-            "weight_norm",
-            "norm",
-            1.0,
-            "Frobenius norm of the weights of the last linear layer during training (the paper's Figure 4).",
-        ),
+    metrics = [
+        Curve(name, f"{title} (%)", 100.0, f"{title[:1].upper()}{title[1:]} on the test part during training.")
+        for name, title in sorted((name, name.replace("_", " ")) for name in names)
     ]
-    drawn = [curves(results, scale, *each) for each in shown]
-    return [figure for figure in drawn if figure is not None]
+    ece = Curve("ece", "ECE (%)", 100.0, "ECE on the test part during training.")
+    caption = "Frobenius norm of the weights of the last linear layer during training (the paper's Figure 4)."
+    return curves(results, scale, [*metrics, ece, Curve("weight_norm", "norm", 1.0, caption, is_median=True)])
 
 
 def _best_epoch(findings: Findings, best: Comparison) -> Section:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from squentropy.study.report import drawing
+from squentropy.study.report import drawing, numbers
 from squentropy.study.report.document import Figure
 from squentropy.study.results import Results
 
@@ -16,53 +17,85 @@ if TYPE_CHECKING:
 
 _MOST_PANELS = 12
 _COLUMNS = 4
-_Curves = dict[str, list[dict[str, Any]]]
+_Curves = dict[str, list[dict[str, Any]]]  # of the seeds of each loss, with their epochs
 
 
-def curves(results: Results, scale: str, metric: str, title: str, factor: float, caption: str) -> Figure | None:
-    """One recorded curve for each task and loss, with the range over seeds; of many tasks the mean over tasks.
+class Curve(NamedTuple):
+    """What is drawn along training.
+
+    Attributes:
+        metric: Key of the curves in the records.
+        title: As it stands at the axis.
+        factor: What the values are multiplied by.
+        caption: What the curve shows; how it is drawn is added.
+        is_median: Whether the median over tasks is taken where there are many, as a few tasks may exceed all others.
+    """
+
+    metric: str
+    title: str
+    factor: float
+    caption: str
+    is_median: bool = False
+
+
+class _Panel(NamedTuple):
+    title: str
+    axis: str
+    curve: Curve
+    by_loss: _Curves
+
+
+def curves(results: Results, scale: str, shown: Sequence[Curve]) -> list[Figure]:
+    """A figure for each curve, with a panel for each task and the range over seeds; of many tasks one for all curves.
 
     Args:
         results: What was found.
         scale: The scale shown.
-        metric: Key of the curves.
-        title: As it stands at the axis.
-        factor: What the values are multiplied by.
-        caption: What the curve shows; how it is drawn is added.
-
-    Returns:
-        The figure, or None where no run recorded the curve.
+        shown: The curves; those that no run recorded are left out.
     """
+    recorded = [(curve, tasks) for curve in shown if (tasks := _recorded(results, scale, curve.metric))]
+    if any(len(tasks) > _MOST_PANELS for _, tasks in recorded):
+        panels = [_over_tasks(curve, tasks) for curve, tasks in recorded]
+        medians = [panel.curve.title for panel in panels if panel.curve.is_median]
+        of_medians = f" (of the {numbers.listing(medians)} the median over tasks)" if medians else ""
+        how = f"Lines are means over tasks and seeds{of_medians}, bands the range over seeds."
+        caption = " ".join([*(panel.curve.caption for panel in panels), how])
+        return [_draw(results, panels, f"curves-{scale}", caption)]
+    return [
+        _draw(
+            results,
+            [_Panel(task, curve.title, curve, by_loss) for task, by_loss in tasks.items()],
+            f"curves-{curve.metric}-{scale}",
+            f"{curve.caption} Lines are means over seeds, bands their range.",
+        )
+        for curve, tasks in recorded
+    ]
+
+
+def _draw(results: Results, panels: Sequence[_Panel], name: str, caption: str) -> Figure:
     import matplotlib.figure
 
-    tasks = _recorded(results, scale, metric)
-    if not tasks:
-        return None
-    panels = tasks if len(tasks) <= _MOST_PANELS else _mean_over_tasks(tasks, metric)
     colours = drawing.colours(list(results.losses))
     columns = min(_COLUMNS, len(panels))
     rows = -(-len(panels) // columns)
     with drawing.style():
         figure = matplotlib.figure.Figure(figsize=(max(2.4 * columns, 3.6), 2.15 * rows + 0.35), layout="constrained")
         grid = figure.subplots(rows, columns, squeeze=False).ravel()
-        for ax, (task, by_loss) in zip(grid, panels.items(), strict=False):
-            for label, seeds in by_loss.items():
-                _curve(ax, seeds, metric, factor, colours[label], label)
-            ax.set_title(task)
+        for number, (ax, panel) in enumerate(zip(grid, panels, strict=False)):
+            for label, seeds in panel.by_loss.items():
+                _draw_curve(ax, seeds, panel.curve, colours[label], label)
+            ax.set_title(panel.title)
             ax.grid(axis="y")
             ax.set_xlabel("epoch")
+            if number % columns == 0:
+                ax.set_ylabel(panel.axis)
         for ax in grid[len(panels) :]:
             ax.set_visible(False)
-        for ax in grid[::columns]:
-            ax.set_ylabel(title)
         handles = {label: handle for ax in grid for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
         figure.legend(
             handles.values(), handles.keys(), loc="outside upper left", ncols=min(len(handles), columns + 1, 4)
         )
-        spread = "Lines are means over seeds, bands their range."
-        if panels is not tasks:
-            spread = "Lines are means over tasks and seeds, bands the range over seeds of the mean over tasks."
-        return drawing.render(figure, f"curves-{metric}-{scale}", f"{caption} {spread}")
+        return drawing.render(figure, name, caption)
 
 
 def _recorded(results: Results, scale: str, metric: str) -> dict[str, _Curves]:
@@ -75,37 +108,30 @@ def _recorded(results: Results, scale: str, metric: str) -> dict[str, _Curves]:
     return dict(sorted(found.items()))
 
 
-def _mean_over_tasks(tasks: dict[str, _Curves], metric: str) -> dict[str, _Curves]:
-    """The mean over the tasks that were measured at the same epochs, the commonest ones, seed by seed."""
-    epochs = Counter(
-        tuple(curve["epoch"]) for by_loss in tasks.values() for seeds in by_loss.values() for curve in seeds
-    )
+def _over_tasks(curve: Curve, tasks: dict[str, _Curves]) -> _Panel:
+    """The middle of the tasks that were measured at the same epochs, the commonest ones, seed by seed."""
+    epochs = Counter(tuple(each["epoch"]) for by_loss in tasks.values() for seeds in by_loss.values() for each in seeds)
     common = epochs.most_common(1)[0][0]
-    chosen = {
-        task: by_loss
-        for task, by_loss in tasks.items()
-        if all(tuple(curve["epoch"]) == common for seeds in by_loss.values() for curve in seeds)
-    }
-    losses = list(dict.fromkeys(label for by_loss in chosen.values() for label in by_loss))
-    means: _Curves = {}
-    for label in losses:
-        seeds = min(len(by_loss[label]) for by_loss in chosen.values() if label in by_loss)
-        means[label] = [
-            {
-                "epoch": list(common),
-                metric: np.mean(
-                    [by_loss[label][seed][metric] for by_loss in chosen.values() if label in by_loss], axis=0
-                ),
-            }
-            for seed in range(seeds)
+    chosen = [
+        by_loss
+        for by_loss in tasks.values()
+        if all(tuple(each["epoch"]) == common for seeds in by_loss.values() for each in seeds)
+    ]
+    middle = np.median if curve.is_median else np.mean
+    found: _Curves = {}
+    for label in dict.fromkeys(label for by_loss in chosen for label in by_loss):
+        with_it = [by_loss[label] for by_loss in chosen if label in by_loss]
+        found[label] = [
+            {"epoch": list(common), curve.metric: middle([seeds[number][curve.metric] for seeds in with_it], axis=0)}
+            for number in range(min(map(len, with_it)))
         ]
-    return {f"mean over {len(chosen)} tasks": means}
+    return _Panel(f"{curve.title}, {numbers.count_of(len(chosen), 'task')}", "", curve, found)
 
 
-def _curve(ax: Axes, seeds: list[dict[str, Any]], metric: str, factor: float, colour: str, label: str) -> None:
-    shortest = min(len(curve["epoch"]) for curve in seeds)
+def _draw_curve(ax: Axes, seeds: list[dict[str, Any]], curve: Curve, colour: str, label: str) -> None:
+    shortest = min(len(each["epoch"]) for each in seeds)
     epochs = seeds[0]["epoch"][:shortest]
-    values = factor * np.array([curve[metric][:shortest] for curve in seeds], float)
+    values = curve.factor * np.array([each[curve.metric][:shortest] for each in seeds], float)
     ax.plot(epochs, values.mean(0), color=colour, label=label)
     if len(values) > 1:
         ax.fill_between(epochs, values.min(0), values.max(0), color=colour, alpha=0.15, linewidth=0)
