@@ -8,9 +8,19 @@ _PREAMBLE = r"""\documentclass{article}
 \usepackage[T1]{fontenc}
 \usepackage[utf8]{inputenc}
 \usepackage{textcomp}
+\IfFileExists{lmodern.sty}{\usepackage{lmodern}}{}
 \usepackage[margin=2cm,landscape]{geometry}
 \usepackage{booktabs,longtable,graphicx}
-\setlength{\LTcapwidth}{\textwidth}
+\setlength{\LTcapwidth}{0.8\textwidth}
+\setlength{\parindent}{0pt}
+\setlength{\parskip}{0.6\baselineskip}
+% A picture in its own size, or smaller where the page is.
+\newsavebox{\picturebox}
+\newcommand{\shrunk}[1]{\includegraphics[width=\linewidth,height=0.8\textheight,keepaspectratio]{#1}}
+\newcommand{\fitted}[1]{%
+  \sbox{\picturebox}{\includegraphics{#1}}%
+  \ifdim\wd\picturebox>\linewidth \shrunk{#1}\else
+  \ifdim\ht\picturebox>0.8\textheight \shrunk{#1}\else \usebox{\picturebox}\fi\fi}
 \begin{document}
 """
 _SPECIAL = {
@@ -23,7 +33,13 @@ _LEVELS = ("section", "subsection", "subsubsection")
 
 def to_latex(report: Report) -> str:
     """Writes a report as a LaTeX document; its pictures are the files in `figures/`."""
-    parts = [rf"\title{{{escaped(report.title)}}}", r"\date{}", r"\maketitle", *map(escaped, report.summary)]
+    parts = [
+        rf"\title{{{escaped(report.title)}}}",
+        r"\author{}",
+        r"\date{}",
+        r"\maketitle",
+        *map(escaped, report.summary),
+    ]
     for section in report.sections:
         parts += _section(section, level=0)
     return _PREAMBLE + "\n\n".join(parts) + "\n\n\\end{document}\n"
@@ -60,7 +76,7 @@ def _figure(figure: Figure) -> str:
         [
             r"\begin{figure}[htbp]",
             r"\centering",
-            rf"\includegraphics[width=\linewidth,height=0.75\textheight,keepaspectratio]{{figures/{figure.name}.pdf}}",
+            rf"\fitted{{figures/{figure.name}.pdf}}",
             rf"\caption{{{escaped(figure.caption)}}}\label{{fig:{figure.name}}}",
             r"\end{figure}",
         ]
@@ -70,15 +86,18 @@ def _figure(figure: Figure) -> str:
 def _table(table: Table) -> str:
     """A longtable, which may go over pages; text that could be long gets a column that breaks its lines."""
     columns = "".join(_column(table, column) for column in range(len(table.header)))
+    head = [r"\toprule", _row([escaped(title) for title in table.header]), r"\midrule"]
     lines = [
         r"{\footnotesize",
         rf"\begin{{longtable}}{{{columns}}}",
         rf"\caption{{{escaped(table.caption)}}}\label{{tab:{table.name}}}\\",
-        r"\toprule",
-        _row([escaped(title) for title in table.header]),
-        r"\midrule\endhead",
-        *(_row([_entry(entry) for entry in row]) for row in table.rows),
+        *head,
+        r"\endfirsthead",
+        *head,
+        r"\endhead",
         r"\bottomrule",
+        r"\endfoot",
+        *(_row([_entry(entry, table.is_text(column)) for column, entry in enumerate(row)]) for row in table.rows),
         r"\end{longtable}}",
     ]
     return "\n".join(lines)
@@ -95,6 +114,9 @@ def _row(cells: list[str]) -> str:
     return " & ".join(cells) + r" \\"
 
 
-def _entry(entry: Entry) -> str:
+def _entry(entry: Entry, is_text: bool) -> str:
     text = rf"\textbf{{{escaped(entry.text)}}}" if entry.is_best else escaped(entry.text)
-    return text + (rf" \textsuperscript{{{escaped(entry.detail)}}}" if entry.detail else "")
+    if not entry.detail:
+        return text
+    lines = rf"{text}\\{{\scriptsize {escaped(entry.detail)}}}"
+    return rf"\begin{{tabular}}[t]{{@{{}}{'l' if is_text else 'r'}@{{}}}}{lines}\end{{tabular}}"

@@ -38,9 +38,9 @@ def scatter(comparison: Comparison) -> Figure | None:
             ax.set_visible(True)
             _draw(ax, comparison, each, pair)
         caption = (
-            f"{comparison.focus} against each other loss, {SELECTIONS[comparison.selection]}: a point for each task, "
-            f"with bars of a standard deviation over seeds. In the shaded half {comparison.focus} is better; the "
-            "counts are wins, ties and losses of means as printed."
+            f"{comparison.focus.capitalize()} against each other loss, {SELECTIONS[comparison.selection]}: a point for "
+            f"each task, with bars of a standard deviation over seeds. In the shaded half {comparison.focus} is "
+            "better; the counts are wins, ties and losses of means as printed."
         )
         if any(pair.published for _, pair in _pairs(comparison)):
             caption += " Hollow: the published values."
@@ -55,14 +55,14 @@ def _draw(ax: Axes, comparison: Comparison, each: MeasureComparison, pair: Pair)
     colour = drawing.colours(comparison.losses)[comparison.focus]
     cells = [(each.cells[task][pair.other], each.cells[task][comparison.focus]) for task in pair.differences]
     means, deviations, published = (_points(cells, field) for field in ("mean", "deviation", "published"))
-    low, high = _limits(np.concatenate([means, published[~np.isnan(published).any(axis=1)]]))
+    many = len(means) > _MANY
+    low, high = _limits(means, published, 0 * deviations if many else deviations)
     if each.measure.higher_is_better is not None:
         better = high if each.measure.higher_is_better else low
         ax.fill_between([low, high], [low, high], better, color=colour, alpha=0.08, linewidth=0, zorder=0)
     ax.plot([low, high], [low, high], color=drawing.QUIET, linewidth=0.8, zorder=1)
     x, y = published.T
     ax.scatter(x, y, s=16, facecolor="none", edgecolor=drawing.QUIET, linewidth=0.7, zorder=2)
-    many = len(means) > _MANY
     x, y = means.T
     xerr, yerr = np.nan_to_num(deviations).T
     ax.errorbar(
@@ -78,7 +78,11 @@ def _points(cells: list[tuple[Cell, Cell]], field: str) -> Values:
     return np.array([[getattr(cell, field) for cell in row] for row in cells], float)
 
 
-def _limits(values: Values) -> tuple[float, float]:
-    low, high = float(values.min()), float(values.max())
-    margin = 0.06 * (high - low) or 1.0
+def _limits(means: Values, published: Values, deviations: Values) -> tuple[float, float]:
+    """The ends of both axes: all points with their bars, but of a percentage nothing that there cannot be."""
+    bars = np.nan_to_num(deviations)
+    low, high = float(np.nanmin([means - bars, published])), float(np.nanmax([means + bars, published]))
+    most = 100.0 if np.nanmax([means, published]) <= 100 else high
+    low, high = max(0.0, low), min(most, high)
+    margin = 0.05 * (high - low) or 1.0
     return max(0.0, low - margin), high + margin
