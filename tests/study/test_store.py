@@ -114,7 +114,9 @@ def test_a_bundle_is_a_part_of_the_store(store, tmp_path):
         store.write(record(run_id), LOGITS, TARGET)
     copy = Store(tmp_path / "copy")
     store.export_bundle(copy.path / "records.jsonl.xz")
-    assert list(copy.read()) == list(store.read())
+    kept = list(copy.read())
+    assert all(each["predictions"].pop("bins") for each in kept)
+    assert kept == list(store.read())
     assert copy.predictions(copy.get("aa")) is None
     copy.write(record("cc"))
     assert copy.run_ids() == {"aa", "bb", "cc"}
