@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _LOSSES = "squentropy,cross_entropy,rescaled_square"
 _SEEDS = 5
 _MOST_SHOWN = 20  # of a group, in the list of all tasks; a larger one is a single line
+_WIDTH_OF_A_FILE = 250
 
 Losses = Annotated[str, typer.Option(help="Losses with commas between them: name, or name:parameter=value.")]
 Seeds = Annotated[int, typer.Option(min=1, help="How many seeds each loss gets.")]
@@ -60,7 +61,7 @@ def tasks(
     table.add_column("data")
     for scale in ("small", "paper"):
         table.add_column(scale, justify="right")
-    table.add_column("what it is", style="dim")
+    table.add_column("what it is", style="dim", no_wrap=True)
     for name, members in rows.items():
         table.add_row(
             escape(name),
@@ -68,7 +69,8 @@ def tasks(
             *(_time(members, scale) for scale in ("small", "paper")),
             escape(_summary(members)),
         )
-    Console().print(table)
+    console = Console()
+    (console if console.is_terminal else Console(width=_WIDTH_OF_A_FILE)).print(table)
 
 
 def _at_hand(members: Sequence["Task"], data_dir: Path | None) -> str:
