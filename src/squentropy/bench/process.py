@@ -26,8 +26,8 @@ class Settings:
         compiled: Whether what is compiled takes part.
     """
 
-    seconds: float = 20.0
-    rounds: int = 11
+    seconds: float = 8.0
+    rounds: int = 7
     threads: int = 2
     device: str = "cpu"
     compiled: bool = True
