@@ -1,7 +1,5 @@
 """A report as LaTeX: a document that compiles, whose tables (booktabs) can be taken out one by one."""
 
-import re
-
 from squentropy.study.report.document import Block, Entry, Figure, Report, Section, Table
 
 _PREAMBLE = r"""\documentclass{article}
@@ -26,8 +24,9 @@ _PREAMBLE = r"""\documentclass{article}
 _SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"$<$", ">": r"$>$", "|": r"$|$", "±": r"$\pm$",
-    "−": r"$-$", "–": "--", "×": r"$\times$",
+    "−": r"$-$", "–": "--", "×": r"$\times$", "π": r"$\pi$",
 }  # fmt: skip
+_LAST_LETTER = "ſ"  # the fonts have no letters after those of the European languages
 _LEVELS = ("section", "subsection", "subsubsection")
 
 
@@ -46,13 +45,15 @@ def to_latex(report: Report) -> str:
 
 
 def escaped(text: str) -> str:
-    """A text with LaTeX's special characters written out.
+    """A text with LaTeX's special characters written out, and by number those that its fonts do not have.
 
     Examples:
-        >>> escaped("50 % ± 1 of a_b < −0.1")
-        '50 \\\\% $\\\\pm$ 1 of a\\\\_b $<$ $-$0.1'
+        >>> escaped("50 % ± 1 of a_b < −0.1, 花")
+        '50 \\\\% $\\\\pm$ 1 of a\\\\_b $<$ $-$0.1, [U+82B1]'
     """
-    return re.sub("|".join(map(re.escape, _SPECIAL)), lambda match: _SPECIAL[match[0]], text)
+    return "".join(
+        _SPECIAL.get(letter) or (letter if letter <= _LAST_LETTER else f"[U+{ord(letter):04X}]") for letter in text
+    )
 
 
 def _section(section: Section, level: int) -> list[str]:
