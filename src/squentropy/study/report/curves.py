@@ -76,8 +76,8 @@ def _draw(results: Results, panels: Sequence[_Panel], name: str, caption: str) -
     import matplotlib.figure
 
     colours = drawing.colours(list(results.losses))
-    columns = min(_COLUMNS, len(panels))
-    rows = -(-len(panels) // columns)
+    rows = -(-len(panels) // _COLUMNS)
+    columns = -(-len(panels) // rows)
     with drawing.style():
         figure = matplotlib.figure.Figure(figsize=(max(2.4 * columns, 3.6), 2.15 * rows + 0.35), layout="constrained")
         grid = figure.subplots(rows, columns, squeeze=False).ravel()

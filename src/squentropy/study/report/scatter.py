@@ -85,4 +85,4 @@ def _limits(means: Values, published: Values, deviations: Values) -> tuple[float
     most = 100.0 if np.nanmax([means, published]) <= 100 else high
     low, high = max(0.0, low), min(most, high)
     margin = 0.05 * (high - low) or 1.0
-    return max(0.0, low - margin), high + margin
+    return low - margin, high + margin
