@@ -70,7 +70,7 @@ def evaluation_steps(layers: int, context: int, characters: int, device: torch.d
     return {SLIDING: slide, WITH_MEMORY: remember}
 
 
-def _model(width: int, layers: int, **memory: int) -> TransformerXL:
+def _model(width: int, layers: int, **memory: Any) -> TransformerXL:
     return TransformerXL(
         _SYMBOLS, layers=layers, width=width, heads=width // 32, head_width=32, inner=4 * width, clamp=None, **memory
     )
