@@ -1,6 +1,8 @@
 """What a terminal shows of a study: the time left, what went wrong and once only, and at the end the numbers."""
 
 import io
+from dataclasses import replace
+from unittest.mock import patch
 
 import pytest
 from rich.console import Console
@@ -12,7 +14,7 @@ from squentropy.study.execution import execute
 from squentropy.study.forecast import Forecast
 from squentropy.study.plan import Job
 from squentropy.study.results import collect
-from squentropy.study.session import work_on
+from squentropy.study.session import _carry_out, work_on
 from squentropy.study.study import Study
 from squentropy.study.summary import summary
 from tests.study.faulty_tasks import find
@@ -156,6 +158,17 @@ def test_of_many_tasks_the_means_are_shown():
 def test_no_mean_where_a_loss_lacks_a_task():
     records = [make_record("iris"), make_record("wine"), make_record("iris", "cross_entropy")]
     assert rows(collect(records))[-2][-1] == "–"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [({"small": 30.0}, "; roughly 1 min 0 s by the estimates of the tasks"), ({}, "")]
+)
+def test_a_session_says_how_long_it_will_take_where_the_tasks_say_so(tmp_path, capsys, seconds, said):
+    task = replace(find("tiny_stacked"), seconds=seconds)
+    study = Study(plan([task], ["squentropy"], 2, "small"), lambda name: task, Store(tmp_path))
+    with pytest.raises(KeyboardInterrupt), patch.object(Study, "carry_out", side_effect=KeyboardInterrupt):
+        _carry_out(study, Console(soft_wrap=True), "local", 1, False)
+    assert capsys.readouterr().out.startswith(f"2 of 2 runs to do by 1 worker{said}. Ctrl-C stops")
 
 
 def test_a_session_says_what_waits_and_what_failed(tmp_path, capsys):

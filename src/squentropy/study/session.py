@@ -11,6 +11,7 @@ from rich.markup import escape
 from squentropy.study.display import Display, duration
 from squentropy.study.engines import Finished
 from squentropy.study.report import write_report, write_supplements
+from squentropy.study.report.numbers import count_of
 from squentropy.study.results import collect
 from squentropy.study.study import Standing, Study
 from squentropy.study.summary import summary
@@ -63,9 +64,11 @@ def _carry_out(study: Study, console: Console, engine: str, workers: int, retry_
     undone = []
     if todo:
         runs, seconds = sum(len(job.missing) for job in todo), sum(job.seconds for job in todo)
+        tasks = map(study.find, {job.runs[0].task for job in todo})
+        estimate = f"; roughly {duration(seconds / workers)} by the estimates of the tasks"
         console.print(
-            f"{runs} of {len(study.runs)} runs to do, at most {workers} processes; roughly "
-            f"{duration(seconds / workers)} by the estimates of the tasks. Ctrl-C stops, and the same command goes on."
+            f"{runs} of {count_of(len(study.runs), 'run')} to do by {count_of(workers, 'worker')}"
+            f"{estimate if all(task.seconds for task in tasks) else ''}. Ctrl-C stops, and the same command goes on."
         )
     with Display(todo, workers, console) as display:
         for event in study.carry_out(todo, engine, workers):
