@@ -63,8 +63,9 @@ def test_none_may_be_a_class_but_other_words_are_missing_values(tmp_path):
     assert raw.notices == ()
 
 
-def test_names_of_columns_may_be_counted(tmp_path):
-    frame = pd.DataFrame({"0": ["0.5", "1.5"], "1": ["2", "3"], "2": ["4", "5"], "kind": ["a", "b"]})
+@pytest.mark.parametrize("names", [["0", "1", "2"], ["2024", "2025", "2026"], [f"{450 + 2.5 * i}" for i in range(9)]])
+def test_names_of_columns_may_be_numbers(tmp_path, names):
+    frame = pd.DataFrame({**{name: ["0.5", "1.5"] for name in names}, "kind": ["a", "b"]})
     frame.to_csv(tmp_path / "data.csv", index=False)
     pd.testing.assert_frame_equal(read_table(tmp_path / "data.csv").frame, frame.astype("str"))
 
@@ -77,7 +78,10 @@ def test_names_of_columns_may_be_counted(tmp_path):
         ("length;kind\n1,5;a\n2,5;b\n", "--delimiter ';'"),
         ("length;width;kind\n1,5;2,5;a\n2;2,5;b\n3;1;c\n", "--delimiter ';'"),
         ("length\tkind\n1\ta\n", r"--delimiter '\\t'"),
-        ("1.5,2.5,3\n1.5,2.6,4\n", "put a line of names before it"),
+        ("length kind\n1 a\n2 b\n", "--delimiter ' '"),
+        ("1.5,0.5,3\n1.5,2.6,4\n", "put a line of names before it"),
+        ("1.5,red,tall\n1.6,blue,small\n", "numbers such as 1.5 .* put a line of names before it"),
+        ("size,kind,size\n1,a,2\n", "two columns are called 'size'"),
         ("a,b\n1,2\n1,2,3,4\n", "--delimiter"),
         ("a,b\n1,2,3,4\n1,2,3,4\n", "2 names in its first line and 4 values in others"),
     ],
@@ -87,7 +91,10 @@ def test_names_of_columns_may_be_counted(tmp_path):
         "semicolons",
         "semicolons and decimal commas",
         "tabs",
+        "spaces",
         "no names",
+        "no names, few numbers",
+        "same names",
         "ragged",
         "few names",
     ],

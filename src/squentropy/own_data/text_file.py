@@ -5,8 +5,10 @@ from __future__ import annotations
 import codecs
 import csv
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +17,9 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".csv", ".tsv", ".txt", ".data")
 COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
-_DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+_DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
 _MISSING = ("", "NA", "N/A", "n/a", "<NA>", "#N/A", "NaN", "nan", "NULL", "null")  # but not None, which may be a class
+_MANY_NUMBERS = 8  # a line of values seldom has so many that rise
 _LOOKED_AT, _LINES_LOOKED_AT = 1000, 50
 _COMPRESSION = 6.0  # how much longer a compressed text usually is
 _ROWS_AT_A_TIME = 50_000
@@ -51,10 +54,11 @@ class TextFile:
             "encoding": _encoding(path), "encoding_errors": _WINDOWS,
         }  # fmt: skip
         with self._in_a_sentence():
-            _check_delimiter(path, self._first_lines(), given)
+            lines = self._first_lines()
+            _check_delimiter(path, lines, given)
+            _check_header(path, [name.strip() for name in next(csv.reader(lines[:1], delimiter=given), [])])
             self._start = pd.read_csv(path, nrows=_LOOKED_AT, **self._options)
             self._check_index()
-        _check_header(path, self._start)
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -164,26 +168,30 @@ def _check_delimiter(path: Path, lines: Sequence[str], given: str) -> None:
             )
 
 
-def _check_header(path: Path, start: pd.DataFrame) -> None:
-    """Refuses a first line of values. Whole numbers in their order are names: what pandas counts, or years."""
-    names = [str(name) for name in start.columns]
+def _check_header(path: Path, names: Sequence[str]) -> None:
+    """Refuses a first line of values, and names that are there twice, which pandas would make different."""
     numbers = [name for name in names if _is_number(name)]
-    if len(numbers) * 2 > len(names) and not _is_counted(numbers):
+    if not _may_be_names(numbers, len(names)):
         raise ValueError(
             f"{path}: the first line holds numbers such as {numbers[0]} where the names of the columns should be: "
             "put a line of names before it"
         )
+    twice = [name for name, count in Counter(names).items() if name and count > 1]
+    if twice:
+        raise ValueError(f"{path}: two columns are called {twice[0]!r}: give each a name of its own")
 
 
-def _is_counted(numbers: Sequence[str]) -> bool:
-    """Whether each is one more than the one before.
+def _may_be_names(numbers: Sequence[str], columns: int) -> bool:
+    """Whether numbers may be names: a few whole ones, counted ones as pandas gives and years are, or many that rise.
 
     Examples:
-        >>> _is_counted(["2019", "2020", "2021"]), _is_counted(["5.1", "3.5"])
+        >>> _may_be_names(["2019", "2020", "2021"], columns=4), _may_be_names(["5.1", "3.5", "1.4"], columns=4)
         (True, False)
     """
-    first = int(numbers[0]) if numbers[0].isdecimal() else 0
-    return list(numbers) == [str(first + place) for place in range(len(numbers))]
+    steps = {float(after) - float(before) for before, after in pairwise(numbers)}
+    is_many_rising = len(numbers) >= _MANY_NUMBERS and min(steps) > 0
+    is_counted = len(numbers) * 2 <= columns or steps <= {1.0}
+    return is_many_rising or (is_counted and all(number.isdecimal() for number in numbers))
 
 
 def _is_number(text: str) -> bool:
