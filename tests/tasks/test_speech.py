@@ -21,10 +21,11 @@ from squentropy.study.evaluation import evaluate
 from squentropy.study.published import find_row
 from squentropy.study.store import Store
 from squentropy.study.training import train
+from squentropy.tasks import speech_scoring
 from squentropy.tasks.speech import SPEECH, recognition
 from squentropy.tasks.speech_data import batch_sizes, length_buckets, prepare
-from squentropy.tasks.speech_scoring import error_rates
-from tests.data.speech.miniature import tones, write, write_librispeech, write_timit, write_wsj
+from squentropy.tasks.speech_scoring import error_rates, measure
+from tests.data.speech.miniature import WORDS, tones, write, write_librispeech, write_timit, write_wsj
 
 RECIPE = Recipe(
     epochs=2,
@@ -210,6 +211,12 @@ def test_error_rates_by_hand():
     assert error_rates(characters, ["ab c"], [[]]) == {"cer": 1.0, "wer": 1.0}
 
 
+def test_noises_are_no_words():
+    units = Symbols((" ", "<NOISE>", "a", "b"), "")
+    found = [units.encode("a <NOISE>"), units.encode("b")]
+    assert error_rates(units, ["a", "<NOISE> b <NOISE>"], found) == {"cer": 0.0, "wer": 0.0}
+
+
 def test_the_rate_of_wrong_subwords():
     sentences = ["press one", "press two", "press three again"]
     units = Subwords.of(sentences, 20)
@@ -274,3 +281,24 @@ def test_evaluation_of_an_untrained_model_has_errors(librispeech):
     logits, target = evaluation.predictions()
     assert logits.shape == (sum(len(each) + 1 for each in data.test.symbols), data.num_classes)
     assert (target == data.num_classes - 1).sum() == data.test_rows  # every transcript ends
+
+
+def test_with_a_language_model_even_an_untrained_model_says_words(librispeech, monkeypatch):
+    data, said = prepare(librispeech, "characters", KIND), []
+
+    def remember(units, references, found):
+        said.append([units.decode(each) for each in found])
+        return {}
+
+    monkeypatch.setattr(speech_scoring, "error_rates", remember)
+    options = {
+        **RECIPE.options,
+        "decode": {"beam": 3, "ctc_weight": 0.0, "language_model_weight": 50.0, "longest": 9},
+        "language_model": {"epochs": 60, "hidden": 24, "dropout": 0.0, "batch_size": 4, "learning_rate": 0.02},
+    }
+    recipe = replace(RECIPE, options=options)
+    torch.manual_seed(0)
+    measure(small_task().build(data, recipe).eval(), data, recipe)
+    joint, _ = said
+    assert len(joint) == 2
+    assert {word.lower() for each in joint for word in each.split()} <= set(WORDS)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from squentropy.data.speech.units import UNKNOWN, Subwords, Symbols
+from squentropy.data.speech.units import UNKNOWN, Subwords, Symbols, without_noises
 
 SENTENCES = ["press one", "press two", "to hear it again press three", "one two three", "press again"]
 
@@ -13,6 +13,13 @@ def test_characters():
     assert units.encode("bad d") == [4, 3, 5, 2, 5]
     assert units.decode([4, 3, 5, 2, 2, 5]) == "bad d"
     assert units.count == 7
+
+
+def test_a_noise_is_one_character():
+    units = Symbols.of(["A <NOISE> B"], separator="")
+    assert units.names == (" ", "<NOISE>", "A", "B")
+    assert units.decode(units.encode("B <NOISE>")) == "B <NOISE>"
+    assert without_noises(" <NOISE> A <NOISE>B") == "A B"
 
 
 def test_phones():

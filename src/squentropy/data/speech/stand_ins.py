@@ -18,7 +18,7 @@ _AN4_VALIDATION = 10  # every tenth speaker of the training part
 
 
 def read_an4(content: bytes) -> SpeechCorpus:
-    """Reads the compact AN4: spelled words and numbers over the telephone, as 13 MFCC a frame, without sound."""
+    """Reads the compact AN4: spelled words and numbers, as 13 MFCC a frame in place of sound."""
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as file:
             train, test = (list(_an4_utterances(dict(file), part)) for part in ("train", "test"))

@@ -6,7 +6,8 @@ Number 0 is CTC's blank, 1 a symbol that training never had, and the last one be
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
 
 UNKNOWN = 1
+_NOISE = re.compile("<[A-Z]+>")
+_CHARACTER = re.compile(f"{_NOISE.pattern}|.")
 _STRANGE = "\N{REPLACEMENT CHARACTER}"  # is in no transcript, so that it is an error wherever it is found
 
 
@@ -37,7 +40,7 @@ class Units(Protocol):
 
 @dataclass(frozen=True)
 class Symbols:
-    """Characters, or phones with spaces between them.
+    """Characters, or phones with spaces between them. A noise such as `<NOISE>` is one character.
 
     Attributes:
         names: The symbols.
@@ -77,8 +80,18 @@ class Symbols:
         return " ".join(self.separator.join(symbols).split())
 
 
-def _cut(transcript: str, separator: str) -> Sequence[str]:
-    return transcript.split(separator) if separator else transcript
+def _cut(transcript: str, separator: str) -> list[str]:
+    return transcript.split(separator) if separator else _CHARACTER.findall(transcript)
+
+
+def without_noises(transcript: str) -> str:
+    """A transcript without symbols such as `<NOISE>`, which are heard but not said.
+
+    Examples:
+        >>> without_noises("SO <NOISE> IT IS")
+        'SO IT IS'
+    """
+    return " ".join(_NOISE.sub(" ", transcript).split())
 
 
 @dataclass(frozen=True)
