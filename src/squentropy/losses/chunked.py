@@ -88,7 +88,8 @@ class ChunkedHead(torch.autograd.Function):
 def at_once(head: Head, options: Options) -> Tensor:
     """The definition: a linear layer and the loss of its logits."""
     logits = F.linear(head.features, head.linear_weight, head.linear_bias)
-    return reduced_loss(logits, head.target, *options[:5])
+    weight, ignore_index, reduction, label_smoothing, terms, _ = options
+    return reduced_loss(logits, head.target, weight, ignore_index, reduction, label_smoothing, terms)
 
 
 def _losses(head: Head, options: Options) -> Tensor:
