@@ -75,3 +75,22 @@ def write_class_folders(root: Path, classes=("n01", "n02"), each=3, size=(40, 56
                 height = size[0] - 4 * image
                 smooth = np.full_like(content[:height], 40 + 60 * number)  # compresses without artefacts
                 Image.fromarray(smooth).save(folder / f"{name}_{image}.{suffix}")
+
+
+def write_tiny(folder: Path, data_set: str):
+    """A few images with ten classes, or two of ImageNet's, as the data set is published."""
+    classes = [n % 10 for n in range(20)]
+    if data_set == "svhn":
+        write_svhn(folder / "svhn", pixels(20), [label + 1 for label in classes])
+    elif data_set == "stl10":
+        write_stl10(folder / "stl10_binary", pixels(20, 96, 96), [label + 1 for label in classes])
+    elif data_set == "imagenet":
+        write_class_folders(folder / "imagenet", each=2, size=(240, 300))
+    else:
+        place, kind = {"cifar10": ("cifar-10-batches-py", "labels"), "cifar100": ("cifar-100-python", "fine_labels")}[
+            data_set
+        ]
+        parts = ["test_batch", *(f"data_batch_{n}" for n in range(1, 6))] if kind == "labels" else ["test", "train"]
+        (folder / place).mkdir()
+        for part in parts:
+            (folder / place / part).write_bytes(cifar_batch(pixels(2), **{kind: [0, 1]}))

@@ -1,9 +1,7 @@
 """The vision rows: what each is trained on and how, at both scales, on real and on tiny data."""
 
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
@@ -12,7 +10,6 @@ from squentropy.data.image_sets import LAYOUTS
 from squentropy.models import vit
 from squentropy.study import Shard, plan
 from squentropy.study.published import find_row, published_rows
-from squentropy.study.training import train
 from squentropy.tasks import TASKS, select_tasks
 from squentropy.tasks.vision import VISION, is_among_top5
 from tests.data import image_files
@@ -148,13 +145,9 @@ def test_what_is_missing_is_said(tmp_path):
         by_name("resnet50-imagenet").load("paper", tmp_path)
 
 
-def test_the_vision_transformer_needs_its_checkpoint_at_scale_paper(tmp_path, monkeypatch):
+def test_the_vision_transformer_needs_its_checkpoint_at_scale_paper(tmp_path):
     task = by_name("vit-cifar10")
-    images = image_files.pixels(2)
-    folder = tmp_path / "cifar-10-batches-py"
-    folder.mkdir()
-    for name in (*(f"data_batch_{n}" for n in range(1, 6)), "test_batch"):
-        (folder / name).write_bytes(image_files.cifar_batch(images, labels=[0, 1]))
+    image_files.write_tiny(tmp_path, "cifar10")
     with pytest.raises(
         MissingDataError, match=r"run `hf download google/vit-base-patch16-224-in21k` \(346 MB; Apache-2.0\)"
     ):
@@ -166,54 +159,3 @@ def test_the_vision_transformer_needs_its_checkpoint_at_scale_paper(tmp_path, mo
     vit(21, **small).save_pretrained(tmp_path / "vit-base-patch16-224-in21k", safe_serialization=True)
     model = task.build(task.load("paper", tmp_path), task.recipe("paper"))
     assert model.classifier.weight.shape == (10, 8)
-
-
-def write_tiny(folder, data_set):
-    """A data set with two images of each class, in its published format."""
-    if data_set == "svhn":
-        image_files.write_svhn(folder / "svhn", image_files.pixels(20), [1 + n % 10 for n in range(20)])
-    elif data_set == "stl10":
-        image_files.write_stl10(
-            folder / "stl10_binary", image_files.pixels(20, 96, 96), [1 + n % 10 for n in range(20)]
-        )
-    else:
-        image_files.write_class_folders(folder / "imagenet", each=2, size=(240, 300))
-
-
-@pytest.mark.parametrize("name", ["vgg-svhn", "resnet18-stl10"])
-def test_rows_whose_data_cannot_be_had_run_at_scale_small_on_their_formats(tmp_path, name):
-    task = by_name(name)
-    write_tiny(tmp_path, task.data_sets[0])
-    data = task.load("small", tmp_path)
-    for run in plan([task], ["squentropy", "cross_entropy", "rescaled_square"], 1, "small"):
-        result = train(replace(run, recipe=replace(run.recipe, epochs=2)), task, data)
-        assert np.isfinite(result.curves["train_loss"]).all()
-        assert result.logits.shape == (20, 10)
-
-
-@pytest.mark.slow  # the published networks
-@pytest.mark.parametrize("name", ["vgg-svhn", "resnet18-stl10", "resnet50-imagenet", "efficientnet-imagenet"])
-def test_the_full_networks_take_training_steps_on_tiny_files(tmp_path, monkeypatch, name):
-    task = by_name(name)
-    data_set = "imagenet" if "imagenet" in name else task.data_sets[0]
-    write_tiny(tmp_path, data_set)
-    data = task.load("paper", tmp_path)
-    (run,) = plan([task], ["squentropy"], 1, "paper")
-    result = train(replace(run, recipe=replace(run.recipe, epochs=2, batch_size=4)), task, data)
-    assert np.isfinite(result.curves["train_loss"]).all()
-    assert result.logits.shape[1] == MANIFEST[data_set].classes
-    assert result.logits.isfinite().all()
-
-
-@pytest.mark.slow
-@needs_shared
-def test_the_widest_network_takes_a_step_on_real_images():
-    """Wide ResNet 28-20, 146 million weights, on two images of CIFAR-100."""
-    task = by_name("wide-resnet-cifar100")
-    data = task.load("small", SHARED)
-    model = task.build(data, task.recipe("paper"))
-    inputs, target = data.images.train.pixels[:2], data.images.train.target[:2]
-    outputs = task.forward(model, (data.normalisation(inputs), target), None)
-    loss = plan([task], ["squentropy"], 1, "paper")[0].loss.function()(outputs.logits, target)
-    loss.backward()
-    assert all(parameter.grad.isfinite().all() for parameter in model.parameters())

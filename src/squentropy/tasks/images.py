@@ -86,7 +86,8 @@ class ImageData:
                 yield shard.of(index), shard.of(draws)
 
         for batch in self._batches(images, self.framing, draw()):
-            inputs, target = (tensor.tensor_split(recipe.accumulate) for tensor in batch)
+            parts = max(1, min(recipe.accumulate, len(batch.target)))  # none of them is empty
+            inputs, target = (tensor.tensor_split(parts) for tensor in batch)
             yield [Rows(*part) for part in zip(inputs, target, strict=True)]
 
     def test_batches(self, recipe: Recipe) -> Iterator[Rows]:
