@@ -45,7 +45,7 @@ def test_each_loss_as_by_autograd(name):
     fitted = classifier(loss=name).fit(X, Y)
     model = trained_by_autograd(
         lambda logits, target: LOSSES[name](logits, target, reduction="none"),
-        lambda parameters: torch.optim.Adam(parameters, lr=0.001),
+        lambda parameters: torch.optim.Adam(parameters, lr=0.002),
     )
     for ours, theirs in zip(fitted.module_.parameters(), model.parameters(), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
@@ -71,7 +71,7 @@ def test_weights_of_samples_and_classes_as_by_autograd():
     weight = sample_weight * np.array([1.0, 3.0, 0.5])[Y]
     model = trained_by_autograd(
         lambda logits, target: sq.squentropy(logits, target, reduction="none"),
-        lambda parameters: torch.optim.Adam(parameters, lr=0.001),
+        lambda parameters: torch.optim.Adam(parameters, lr=0.002),
         weight / weight.mean(),
     )
     for ours, theirs in zip(fitted.module_.parameters(), model.parameters(), strict=True):

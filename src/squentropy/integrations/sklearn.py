@@ -102,7 +102,7 @@ class SquentropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         loss_params: Mapping[str, Any] | None = None,
         optimizer: str = "Adam",
         optimizer_params: Mapping[str, Any] | None = None,
-        learning_rate: float = 0.001,
+        learning_rate: float = 0.002,
         weight_decay: float = 0.0,
         batch_size: int | str = "auto",
         epochs: int = 200,
