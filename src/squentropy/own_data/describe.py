@@ -72,7 +72,7 @@ def classes(table: Table) -> ReportTable:
     ordered = sorted(zip(table.counts.tolist(), table.target.classes, strict=True), key=lambda each: -each[0])
     rows = [[Entry(label), Entry(f"{count:,}"), Entry(f"{100 * count / total:.1f}")] for count, label in ordered]
     shown = rows[:_MOST_CLASSES]
-    more = f"; {len(rows) - _MOST_CLASSES} smaller ones are not shown" if len(rows) > _MOST_CLASSES else ""
+    more = f"; {len(rows) - _MOST_CLASSES} others, no larger, are not shown" if len(rows) > _MOST_CLASSES else ""
     return ReportTable("classes", f"Classes of {table.target.name!r}{more}.", ["class", "rows", "%"], shown)
 
 
