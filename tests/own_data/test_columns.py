@@ -71,6 +71,7 @@ def test_numbers_in_other_ways_of_writing(values, numbers, example):
         (range(100, 160), "numbers the rows"),
         ([f"user {number}" for number in range(60)], "names the rows"),
         ([f"user {number // 2}" for number in range(120)], "too few to learn from"),
+        ([*(f"{number}A{number}" for number in range(76)), "1E4", "0E8"], "names the rows"),  # codes, two like numbers
     ],
 )
 def test_columns_that_say_nothing_are_left_out(values, message):

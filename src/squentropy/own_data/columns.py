@@ -21,7 +21,7 @@ Kind: TypeAlias = Literal["number", "category", "date"]
 _MARKERS = ("", "?", "-", "--", ".", "na", "n/a", "nan", "none", "null", "missing", "unknown")
 _NAMES_OF_IDS = re.compile(r"(^|[_\W])((?i:id|uuid|guid|index|idx|row|rownames|unnamed: \d+))$|(?<=[a-z])I[dD]$")
 ROWS_OF_A_LEVEL = 5  # fewer, and a level is joined with the other rare ones
-_MOSTLY = 0.9
+_MOSTLY, _SELDOM = 0.9, 0.1
 _FEW_LEVELS = 50
 _WORDS_OF_TEXT = 5
 _CHARACTERS_OF_TEXT = 60
@@ -212,7 +212,7 @@ def _texts(present: pd.Series[Any], name: str, rows: int, is_kept: bool, is_cate
         if share == 1:
             look = _numbers(Column(name, "number", markers, written), numbers, rows, is_kept)
             return replace(look, notice=look.notice or _numbers_notice(values, written, present[is_marker]))
-        if share > 0 and (share >= _MOSTLY or values.nunique() > _FEW_LEVELS):
+        if share >= _MOSTLY or (share > _SELDOM and values.nunique() > _FEW_LEVELS):
             return _mixed(name, values[numbers.isna()], share)
         date_format = find_format(values)
         if date_format is not None:
