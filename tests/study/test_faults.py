@@ -66,6 +66,8 @@ def test_killed_at_random_moments_it_ends_with_the_same_records(tmp_path, kills)
 
 
 def test_ctrl_c_ends_it_within_a_second_with_a_line_that_says_how_to_go_on(task_file, tmp_path):
+    # One run after another: of those that train together all records come at once, and there would be nothing to stop.
+    task_file.write_text(TASK_FILE.replace("stacked=True", "stacked=False"))
     seconds = []
     for attempt in range(3):  # a busy machine may hold up any single one
         out = tmp_path / f"study {attempt}"
