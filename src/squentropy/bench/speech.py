@@ -11,13 +11,14 @@ from torch.nn.utils.rnn import pad_sequence
 
 from squentropy.bench.case import Case, Step, Target
 from squentropy.losses import squentropy
-from squentropy.models.speech.architectures import projected_gru, speech_transformer
+from squentropy.models.speech.architectures import speech_transformer
 from squentropy.models.speech.beam_search import Search
 from squentropy.tasks.speech_data import length_buckets
 
 ALONE, TOGETHER = "one utterance at a time", "16 utterances at once"
 RANDOM, BUCKETS = "random batches", "length buckets"
 _SYMBOLS, _FEATURES = 30, 13
+_SIZES = {"feed_forward": 256, "encoder_layers": 4, "decoder_layers": 2}
 _FRAMES = 6000  # of a batch
 # Frames of AN4's training utterances: every twentieth quantile, from the shortest to the longest.
 _AN4_QUANTILES = (
@@ -27,12 +28,12 @@ _AN4_QUANTILES = (
 
 
 def search_steps(utterances: int, beam: int, device: torch.device) -> dict[str, Step]:
-    """Transcripts of 15 symbols, with attention and CTC, of utterances between two and four seconds."""
+    """Transcripts of 20 symbols, with attention and CTC, of utterances between two and four seconds."""
     torch.manual_seed(0)
-    model = projected_gru(_FEATURES, _SYMBOLS, hidden=96, subsample=(1, 2, 2), decoder_hidden=96).to(device).eval()
+    model = speech_transformer(_FEATURES, _SYMBOLS, width=64, **_SIZES).to(device).eval()
     lengths = torch.linspace(200, 400, utterances, device=device).long()
     features = torch.randn(utterances, 400, _FEATURES, device=device)
-    options = Search(model.end, beam=beam, longest=15)
+    options = Search(model.end, beam=beam, longest=20)
 
     def alone() -> object:
         rows = zip(features, lengths, strict=True)
@@ -44,9 +45,7 @@ def search_steps(utterances: int, beam: int, device: torch.device) -> dict[str, 
 def training_steps(utterances: int, device: torch.device) -> dict[str, Step]:
     """An epoch over utterances as long as AN4's, in batches that have the same number of frames without padding."""
     torch.manual_seed(0)
-    model = speech_transformer(_FEATURES, _SYMBOLS, width=96, feed_forward=256, encoder_layers=4, decoder_layers=2).to(
-        device
-    )
+    model = speech_transformer(_FEATURES, _SYMBOLS, width=96, **_SIZES).to(device)
     optimizer = torch.optim.Adam(model.parameters(), 1e-4)
     lengths = _lengths(utterances)
     features = [torch.randn(length, _FEATURES, device=device) for length in lengths.tolist()]

@@ -81,7 +81,9 @@ class LocationAttention(nn.Module):
         """
         earlier = earlier.expand(-1, query.shape[1], -1)
         location = self.convolution(earlier.flatten(0, 1)[:, None]).transpose(1, 2).unflatten(0, query.shape[:2])
-        met = memory.keys[:, None] + self.of_query(query)[:, :, None] + self.of_location(location)
+        met = self.of_location(location)  # the largest tensor by far: what else there is goes into it
+        met += memory.keys[:, None]
+        met += self.of_query(query)[:, :, None]
         scores = self.score(met.tanh_())[..., 0].masked_fill(memory.is_padding[:, None], -torch.inf)
         weights = (_SHARPNESS * scores).softmax(2)
         return weights @ memory.values, weights, earlier + weights if self.coverage else weights

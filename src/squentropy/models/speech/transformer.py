@@ -149,13 +149,19 @@ class DecoderLayer(nn.Module):
         own_mask: Tensor | None,
         earlier: tuple[Tensor, Tensor] | None = None,
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """Takes symbols (N, L, D), with keys and values of those before them if any; returns both for the next call."""
+        """Takes symbols (N, L, D), with keys and values of those before them if any; returns both for the next call.
+
+        The memory is that of N utterances, or of N / K with K rows of symbols for each.
+        """
         normed = self.norms[0](symbols)
         own = self.self_attention.remember(normed)
         if earlier is not None:
             own = torch.cat([earlier[0], own[0]], dim=2), torch.cat([earlier[1], own[1]], dim=2)
         symbols = symbols + self.dropout(self.self_attention(normed, own, own_mask))
-        symbols = symbols + self.dropout(self.attention(self.norms[1](symbols), memory, mask))
+        # Several hypotheses of one utterance attend to its only memory, as if they were one longer row of queries.
+        queries = self.norms[1](symbols)
+        attended = self.attention(queries.view(len(memory[0]), -1, queries.shape[2]), memory, mask)
+        symbols = symbols + self.dropout(attended.view_as(queries))
         return symbols + self.dropout(self.feed_forward(self.norms[2](symbols))), own
 
 
@@ -231,20 +237,13 @@ class TransformerSearch:
         batch, beams = symbols.shape
         read = state[0][0].shape[3]
         inputs = self.decoder.embedded(symbols.flatten()[:, None], read)
-        mask, following = self._for_each(self.mask, beams), []
-        for layer, (keys, values), (own_keys, own_values) in zip(
-            self.decoder.layers, self.memories, state, strict=True
-        ):
-            memory = self._for_each(keys, beams), self._for_each(values, beams)
+        following = []
+        for layer, memory, (own_keys, own_values) in zip(self.decoder.layers, self.memories, state, strict=True):
             earlier = own_keys.flatten(0, 1), own_values.flatten(0, 1)
-            inputs, own = layer(inputs, memory, mask, None, earlier)
+            inputs, own = layer(inputs, memory, self.mask, None, earlier)
             following.append((own[0].unflatten(0, (batch, beams)), own[1].unflatten(0, (batch, beams))))
         logits = self.decoder.output(self.decoder.norm(inputs))[:, 0].unflatten(0, (batch, beams))
         return logits.log_softmax(2), tuple(following)
-
-    def _for_each(self, values: Tensor, beams: int) -> Tensor:
-        """Repeats what belongs to an utterance for each of its hypotheses."""
-        return values[:, None].expand(-1, beams, *values.shape[1:]).flatten(0, 1)
 
     def keep(self, utterances: Tensor) -> TransformerSearch:
         """Returns the same for some of the utterances."""
