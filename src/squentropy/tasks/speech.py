@@ -96,7 +96,7 @@ def _task(
         metric=metric,
         summary=summary,
         paper_row=f"Table 1: {row}",
-        seconds={"paper": _PAPER_SECONDS[str(PAPER[name].options["corpus"])], "small": 30.0},
+        seconds={"paper": _PAPER_SECONDS[str(PAPER[name].options["corpus"])], "small": 90.0},
     )
 
 

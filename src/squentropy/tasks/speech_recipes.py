@@ -94,11 +94,13 @@ PAPER = {
 }
 
 
-def _small(epochs: int, batch_size: int, scaling: Mapping[str, object], **options: Any) -> Recipe:
+def _small(
+    epochs: int, batch_size: int, scaling: Mapping[str, object], learning_rate: float = 2e-3, **options: Any
+) -> Recipe:
     return Recipe(
         epochs=epochs,
         batch_size=batch_size,
-        learning_rate=2e-3,
+        learning_rate=learning_rate,
         optimizer="Adam",
         schedule="cosine",
         warmup_steps=50,
@@ -113,17 +115,17 @@ _GRU = {"hidden": 96, "subsample": [1, 1], "decoder_hidden": 96, "reach": 15}
 _VGG = {"channels": [8, 16], "hidden": 96, "num_layers": 2, "reach": 15}
 _LSTMP, _LSTM = {**_VGG, "decoder_hidden": 96}, {**_VGG, "decoder_layers": 1}
 _TRANSFORMER = {"width": 64, "feed_forward": 256, "encoder_layers": 4, "decoder_layers": 2}
-_sample = partial(_small, 20, 16, corpus="speech/timit-sample", mels=40, stack=3, model=_GRU)
+_sample = partial(_small, 60, 16, learning_rate=3e-3, corpus="speech/timit-sample", mels=40, stack=3, model=_GRU)
 _an4 = partial(_small, corpus="speech/an4")
 _prompts = partial(_small, corpus="speech/prompts-en", mels=40, longest=1000, frames=6000)
 
 SMALL = {
     "timit-phones": _sample(_PHONES, units="phones"),
     "timit-characters": _sample(_PLAIN, units="characters"),
-    "vgg-blstmp-wsj": _an4(6, 16, _PHONES, units="characters", model=_LSTMP),
-    "vgg-blstmp-wsj-characters": _prompts(6, 16, _PHONES, units="characters", model=_LSTMP),
-    "vgg-blstm-librispeech": _prompts(6, 16, _SUBWORDS, units=100, model=_LSTM),
-    "vgg-blstm-librispeech-subwords": _an4(6, 16, _SUBWORDS, units=60, model=_LSTM),
-    "transformer-wsj": _an4(7, 8, _PHONES, units="characters", model=_TRANSFORMER),
-    "transformer-librispeech": _prompts(10, 8, _SUBWORDS, units=100, model=_TRANSFORMER),
+    "vgg-blstmp-wsj": _an4(15, 16, _PHONES, units="characters", model=_LSTMP),
+    "vgg-blstmp-wsj-characters": _prompts(15, 16, _PHONES, units="characters", model=_LSTMP),
+    "vgg-blstm-librispeech": _prompts(15, 16, _SUBWORDS, units=100, model=_LSTM),
+    "vgg-blstm-librispeech-subwords": _an4(15, 16, _SUBWORDS, units=60, model=_LSTM),
+    "transformer-wsj": _an4(20, 8, _PHONES, units="characters", model=_TRANSFORMER),
+    "transformer-librispeech": _prompts(25, 8, _SUBWORDS, units=100, model=_TRANSFORMER),
 }
