@@ -14,7 +14,7 @@ from squentropy.tasks.images import ImageData
 
 BARE, STUDY = "bare loop, cross entropy", "study.training.train, squentropy"
 STEP, INPUT = "training step", "batch of images, cropped and flipped"
-_BATCH, _STEPS = 32, 2  # a quarter of the row's batches, in which what a study adds to a step weighs more
+_BATCH, _STEPS = 128, 3
 _HALVES = Normalisation((0.5,) * 3, (0.5,) * 3)
 
 _RECIPE = Recipe(
