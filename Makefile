@@ -17,7 +17,7 @@ check: .venv/ready
 	$(BIN)/mypy
 
 slow: .venv/ready
-	$(BIN)/pytest -m slow
+	$(BIN)/pytest -m slow -n 2
 
 docs: .venv/ready
 	$(BIN)/mkdocs build --strict
