@@ -108,6 +108,7 @@ def test_json_holds_every_round():
         "seconds": SECONDS,
         "extra_bytes": BYTES,
         "missing": {FORMULA: "RuntimeError: [no] reason"},
+        "errors": {},
     }
     assert found["targets"][1] == {
         "where": "losses/8192x1000",
